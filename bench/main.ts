@@ -21,6 +21,7 @@ import { jobs } from './cases/jobs.js';
 import { killers } from './cases/killers.js';
 import { largeBodies } from './cases/large-bodies.js';
 import { latency } from './cases/latency.js';
+import { jobsBullmq } from './cases/jobs-bullmq.js';
 import { jobsFlat } from './cases/jobs-flat.js';
 import { jobsPolls } from './cases/jobs-polls.js';
 import { longPolls } from './cases/long-polls.js';
@@ -96,6 +97,7 @@ const NAMED_CASES: readonly BenchCase[] = [
   jobKills,
   jobChaosCase,
   jobsPolls,
+  jobsBullmq,
   ...jobsFlat,
   scaleToZero,
   scaleBeside,

@@ -16,6 +16,8 @@ export interface RedisUse {
 export interface BenchRedis {
   readonly url: string;
   use(): Promise<RedisUse>;
+  /** Number of jobs that have ended and are kept, of all queues. */
+  ended(): Promise<number>;
 }
 
 export async function startBenchRedis(bench: Bench, folder: string): Promise<BenchRedis> {
@@ -29,7 +31,12 @@ export async function startBenchRedis(bench: Bench, folder: string): Promise<Ben
       await redis.down();
     },
   });
-  return { url, use: async () => useFrom(await client.info('everything')) };
+  const ended = async (): Promise<number> => {
+    const sets = await Promise.all(['completed', 'failed'].map((set) => client.keys(`banana:*:${set}`)));
+    const sizes = await Promise.all(sets.flat().map((key) => client.zCard(key)));
+    return sizes.reduce((sum, size) => sum + size, 0);
+  };
+  return { url, use: async () => useFrom(await client.info('everything')), ended };
 }
 
 /** The work for each of `count` jobs. */

@@ -25,6 +25,8 @@ export interface JobStoreListener {
   onDue(model: string): void;
   /** The record of a job is another one now; for a job that has ended, the last time. */
   onChanged(record: JobRecord): void;
+  /** The record of this job is another one now, by a step of another process: who watches it reads it. */
+  onMoved(id: string): void;
   /** A client has cancelled this job, which runs; here or in another process. */
   onCancelled(id: string): void;
   /** A job has ended that no worker was running; called before `onChanged`. */
@@ -39,6 +41,7 @@ export interface JobStoreListener {
 export const NO_LISTENER: JobStoreListener = {
   onDue() {},
   onChanged() {},
+  onMoved() {},
   onCancelled() {},
   onEndedUnrun() {},
   onFailed() {},

@@ -1,4 +1,5 @@
 /** Clients that watch a job: they hear of each change of its record. Watching costs no work while nothing changes. */
+import { isDeepStrictEqual } from 'node:util';
 import { deferred } from '../machine/deferred.js';
 import type { JobRecord } from './job-record.js';
 
@@ -7,6 +8,8 @@ type OnChange = (record: JobRecord | null) => void;
 
 export class JobWatchers {
   readonly #byId = new Map<string, Set<OnChange>>();
+  /** The records that those who watch were told last. */
+  readonly #told = new Map<string, JobRecord>();
   #count = 0;
 
   get count(): number {
@@ -21,12 +24,22 @@ export class JobWatchers {
     return () => {
       if (!watching.delete(onChange)) return;
       this.#count -= 1;
-      if (watching.size === 0 && this.#byId.get(id) === watching) this.#byId.delete(id);
+      if (watching.size > 0 || this.#byId.get(id) !== watching) return;
+      this.#byId.delete(id);
+      this.#told.delete(id);
     };
   }
 
+  has(id: string): boolean {
+    return this.#byId.has(id);
+  }
+
+  /** Each change is told once, though a process may hear of its own steps too. */
   tell(record: JobRecord): void {
-    for (const onChange of [...(this.#byId.get(record.id) ?? [])]) onChange(record);
+    const watching = this.#byId.get(record.id);
+    if (watching === undefined || isDeepStrictEqual(this.#told.get(record.id), record)) return;
+    this.#told.set(record.id, record);
+    for (const onChange of [...watching]) onChange(record);
   }
 
   /** Lets go of those who watch a job that `isMeant`. */

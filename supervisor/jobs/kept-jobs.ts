@@ -122,6 +122,7 @@ export class KeptJobs {
     store.listener = {
       onDue: (model) => this.#wake(model),
       onChanged: (record) => this.#watchers.tell(record),
+      onMoved: (id) => void this.#readMoved(id),
       onCancelled: (id) => this.#begins.cancel(id),
       onEndedUnrun: (...ended) => this.#begins.endUnrun(...ended),
       onFailed: (why) => guard.noteAway(why),
@@ -276,6 +277,12 @@ export class KeptJobs {
   #wake(model: string): void {
     this.#stranded.look();
     for (const feed of this.#feeds) if (feed.model === model) feed.wake();
+  }
+
+  async #readMoved(id: string): Promise<void> {
+    if (!this.#watchers.has(id)) return;
+    const [record] = await this.guard.orNone(async (store) => [await store.get(id)]);
+    if (record !== undefined && record !== null) this.#watchers.tell(record);
   }
 
   /** Forgets the job, unless it has a key: then another call of this key may have been accepted as this job. */

@@ -1,6 +1,5 @@
 /**
- * A server that is frozen past its lock, or killed, at each step of a job: fetched, marked, handed over, answered, outcome
- * stored. Another one, a store in this process, does what is left to do. The job begins once unless it is repeatable, and ends
+ * A server that is frozen past its lock, or killed, at each step of a job: fetched, handed over, answered, outcome stored. Another one, a store in this process, does what is left to do. The job begins once unless it is repeatable, and ends
  * once.
  */
 import assert from 'node:assert/strict';
@@ -33,13 +32,16 @@ interface Step {
   readonly end: 'again' | 'lost' | 'succeeded';
 }
 
+/** Words that only BullMQ's scripts for a fetch, and for an answer, have. */
+const FETCH = [':limiter', ':marker'];
+const ANSWER = ['returnvalue'];
+
 const STEPS: readonly Step[] = [
-  { name: 'fetched', words: [':limiter', ':marker'], when: 'after', begins: 0, end: 'again' },
-  { name: 'about to be marked', words: ['"lockToken":'], when: 'before', begins: 0, end: 'again' },
-  { name: 'marked', words: ['"lockToken":'], when: 'after', begins: 0, end: 'lost' },
+  { name: 'about to be fetched', words: FETCH, when: 'before', begins: 0, end: 'again' },
+  { name: 'fetched', words: FETCH, when: 'after', begins: 0, end: 'lost' },
   { name: 'handed over', words: null, when: 'after', begins: 1, end: 'lost' },
-  { name: 'answered', words: ['"endMs":'], when: 'before', begins: 1, end: 'lost' },
-  { name: 'outcome stored', words: ['"endMs":'], when: 'after', begins: 1, end: 'succeeded' },
+  { name: 'answered', words: ANSWER, when: 'before', begins: 1, end: 'lost' },
+  { name: 'outcome stored', words: ANSWER, when: 'after', begins: 1, end: 'succeeded' },
 ];
 
 class StepBench {

@@ -13,6 +13,9 @@ const SAFE = { appendonly: 'yes', appendfsync: 'always', 'maxmemory-policy': 'no
 
 const LOSS = 'A crash of Redis may lose accepted jobs, and marks of begins: such a job begins a second time';
 
+const OTHER_LAYOUT =
+  'it holds jobs of an older version of this server, which this one cannot read: give another database';
+
 /** Returns warnings for the operator. @throws Unusable */
 export async function checkRedis(client: RedisClient): Promise<string[]> {
   const info = await client.info('server');
@@ -20,6 +23,7 @@ export async function checkRedis(client: RedisClient): Promise<string[]> {
   const mode = valueOf('redis_mode');
   if (mode === 'cluster' || mode === 'sentinel')
     throw new Unusable(`it runs as a ${mode}; jobs need a standalone Redis`);
+  if ((await client.exists('banana:jobs:order')) === 1) throw new Unusable(OTHER_LAYOUT);
   const version = valueOf('redis_version');
   const valkey = valueOf('valkey_version');
   const isTested = version.startsWith(`${TESTED}.`) && valkey === '';

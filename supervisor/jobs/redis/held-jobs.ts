@@ -1,65 +1,79 @@
-/** The jobs that this front has begun: renews their locks, and hears when one was cancelled or is not this front's any more. */
-import type { BullLines, Entry } from './bull-lines.js';
-import { lockOf } from './line.js';
+/** The jobs that this server has fetched: it renews their locks, until BullMQ has their outcomes. */
+import type { JobRecord } from '../job-record.js';
 import type { RedisLink } from './redis-link.js';
+import type { JobData } from './stored-job.js';
 
-interface Held {
-  readonly entry: Entry;
-  /** The mark of its attempt. */
+export interface HeldJob {
+  readonly id: string;
+  readonly queue: string;
+  /** Names its attempt. */
   readonly token: string;
-  isCancelled: boolean;
+  /** The value of its lock: the token of the begin that fetched it, or that of the job before, whose end fetched it. */
+  readonly lock: string;
+  /** The name of the worker that has fetched it, for BullMQ. */
+  readonly worker: string;
+  readonly data: JobData;
+  readonly stalls: number;
+  /** As it runs. */
+  record: JobRecord;
+  /** Its outcome was sent, and not answered: BullMQ may have it. */
+  isUnsure: boolean;
 }
 
 export class HeldJobs {
   readonly #link: RedisLink;
-  readonly #lines: BullLines;
   readonly #lockMs: number;
   readonly #onCancelled: (id: string) => void;
-  readonly #byToken = new Map<string, Held>();
+  readonly #byId = new Map<string, HeldJob>();
 
-  constructor(link: RedisLink, lines: BullLines, lockMs: number, onCancelled: (id: string) => void) {
+  constructor(link: RedisLink, lockMs: number, onCancelled: (id: string) => void) {
     this.#link = link;
-    this.#lines = lines;
     this.#lockMs = lockMs;
     this.#onCancelled = onCancelled;
   }
 
-  add(entry: Entry, token: string): void {
-    this.#byToken.set(keyOf(entry.id, token), { entry, token, isCancelled: false });
+  add(job: HeldJob): void {
+    this.#byId.set(job.id, job);
   }
 
-  /** The entry of an attempt, which is not held any more; null if it was not. */
-  take(id: string, token: string): Entry | null {
-    const held = this.#byToken.get(keyOf(id, token));
-    this.#byToken.delete(keyOf(id, token));
-    return held?.entry ?? null;
+  /** Null if this attempt is not held here. */
+  get(id: string, token: string): HeldJob | null {
+    const job = this.#byId.get(id);
+    return job?.token === token ? job : null;
   }
 
-  /** Renews all locks, each for its full time. */
+  has(id: string): boolean {
+    return this.#byId.has(id);
+  }
+
+  release(job: HeldJob): void {
+    if (this.#byId.get(job.id) === job) this.#byId.delete(job.id);
+  }
+
+  /** A client has cancelled this job. */
+  cancel(id: string): void {
+    const job = this.#byId.get(id);
+    if (job === undefined || job.record.isCancelled) return;
+    job.record = { ...job.record, isCancelled: true };
+    this.#onCancelled(id);
+  }
+
+  /** Renews all locks; one whose time is over is set again, as long as nobody has decided that its job is lost. */
   async renew(): Promise<void> {
-    const all = [...this.#byToken.values()];
-    if (all.length === 0) return;
-    const renewed = this.#lines.renew(all.map(({ entry }) => entry));
-    renewed.catch(() => {}); // a full Redis refuses it, but sets a lock again that has expired
-    const args = all.flatMap(({ entry: { id, line, lockToken }, token }) => [
-      id,
-      token,
-      lockOf(line, id),
-      lockToken,
-    ]);
+    await this.#renew([...this.#byId.values()]);
+  }
+
+  /** Sets the lock of a job again. Returns false if it is lost, or ended. */
+  async retake(job: HeldJob): Promise<boolean> {
+    const [said] = await this.#renew([job]);
+    return said !== 'gone';
+  }
+
+  async #renew(jobs: readonly HeldJob[]): Promise<string[]> {
+    if (jobs.length === 0) return [];
+    const args = jobs.flatMap(({ id, lock, worker }) => [id, lock, worker]);
     const said = (await this.#link.run('held', [String(this.#lockMs), ...args])) as string[];
-    for (const [i, held] of all.entries()) this.#onSaid(held, said[i]);
-    await renewed;
+    for (const [i, job] of jobs.entries()) if (said[i] === 'cancelled') this.cancel(job.id);
+    return said;
   }
-
-  #onSaid(held: Held, said: string | undefined): void {
-    if (said === 'gone') this.take(held.entry.id, held.token);
-    if (said !== 'cancelled' || held.isCancelled) return;
-    held.isCancelled = true;
-    this.#onCancelled(held.entry.id);
-  }
-}
-
-function keyOf(id: string, token: string): string {
-  return `${token} ${id}`;
 }

@@ -1,153 +1,174 @@
 /**
- * The fence: begins jobs so that none begins twice.
+ * Begins jobs: fetches the next ones, which BullMQ locks with the token of this begin. From then on a job counts as begun, and
+ * only an outcome with that token ends it.
  *
- * 1. The next entries of the first line are fetched, each with a token of its own: BullMQ locks them for this front.
- * 2. One script checks that the lock is still this front's and that the record is the one that was read (neither begun,
- *    cancelled nor expired), and sets the mark. From then on every outcome must have that mark.
- * 3. If more than half a lock has passed since the fetch, by the monotonic or the calendar clock, the jobs are given back:
- *    this process or its machine was frozen, and the mark may be another front's soon.
- *
- * A begin that fails half-way is taken back: what it may have marked is given back as soon as Redis answers.
+ * If more than half a lock has passed since the fetch, by the monotonic or the calendar clock, the jobs are given back: this
+ * process or its machine was frozen, and they may be called lost soon. A begin that fails half-way is taken back as soon as
+ * Redis answers.
  */
-import { hasEnded, type BegunJob, type JobTarget, type StoredCall } from '../job-record.js';
-import { begun, expired, expiresAt } from '../job-rules.js';
-import type { BullLines, Entry } from './bull-lines.js';
-import type { HeldJobs } from './held-jobs.js';
-import type { JobEntries } from './job-entries.js';
-import type { JobMoves, Moved, Step } from './job-moves.js';
-import type { JobRecords, Stored } from './job-records.js';
-import type { KnownPlaces } from './known-places.js';
-import { baseOf, lockOf, nameOf, takes, type Line } from './line.js';
-import type { RedisLink } from './redis-link.js';
+import { ServeError } from '../../../protocol/errors.js';
+import { deferred } from '../../machine/deferred.js';
+import { hasEnded, keptError, type BegunJob, type JobTarget } from '../job-record.js';
+import { expired, expiresAt, failedUnrun, settled } from '../job-rules.js';
+import type { FetchedJob } from './bull-queue.js';
+import type { HeldJob } from './held-jobs.js';
+import type { FetchAhead, JobSteps, StepParts } from './job-steps.js';
+import { placeIn, PREFIX } from './queue-name.js';
+import { fetchedRecord, LOST, workerName } from './stored-job.js';
 
-export interface BeginParts {
-  readonly link: RedisLink;
-  readonly lines: BullLines;
-  readonly records: JobRecords;
-  readonly moves: JobMoves;
-  readonly entries: JobEntries;
-  readonly held: HeldJobs;
-  readonly known: KnownPlaces;
+export interface BeginParts extends StepParts {
+  readonly steps: JobSteps;
   readonly lockMs: number;
-  /** Gives a job back as soon as Redis answers. */
-  readonly takeBack: (entry: Entry, token: string) => void;
 }
 
-export class JobBegin {
-  readonly #parts: BeginParts;
-
-  constructor(parts: BeginParts) {
-    this.#parts = parts;
-  }
-
-  async run(target: JobTarget, token: string): Promise<readonly BegunJob[]> {
-    const fetchedAt = new Moment();
-    const pull = new Pull(this.#parts, target, token);
-    try {
-      await pull.run();
-    } catch (error) {
-      pull.undo();
-      throw error;
-    }
-    if (fetchedAt.isPast(this.#parts.lockMs / 2)) {
-      pull.undo();
-      return [];
-    }
-    return pull.begun;
-  }
+/** A job that is about to end: the next one of its queue is fetched in the same step. */
+export interface Ending {
+  readonly job: HeldJob;
+  ahead: FetchAhead | null;
 }
 
 /** One begin. */
-class Pull {
-  readonly begun: BegunJob[] = [];
+export class JobBegin {
+  /** The name of the worker, for BullMQ: its jobs are found by it. */
+  readonly worker: string;
   readonly #parts: BeginParts;
   readonly #target: JobTarget;
   readonly #token: string;
-  readonly #entries: Entry[] = [];
-  /** Lines in which there was nothing. */
+  readonly #ending: Ending | null;
+  readonly #begun: BegunJob[] = [];
+  readonly #held: HeldJob[] = [];
+  /** Queues in which there was nothing. */
   readonly #empty = new Set<string>();
-  #fetches = 0;
 
-  constructor(parts: BeginParts, target: JobTarget, token: string) {
+  /** `endings`: of this turn of the event loop; this begin may join one of them. */
+  constructor(parts: BeginParts, target: JobTarget, token: string, endings: Iterable<Ending>) {
     this.#parts = parts;
     this.#target = target;
     this.#token = token;
+    this.worker = workerName(target.version, token);
+    this.#ending = this.#join(endings);
   }
 
-  async run(): Promise<void> {
-    await this.#parts.entries.come(); // an entry of this front may be on its way
+  async run(): Promise<readonly BegunJob[]> {
+    const { lockMs, steps } = this.#parts;
+    const fetchedAt = new Moment();
+    if (!(await this.#fetchedAhead())) await this.#fetchAll();
+    if (!fetchedAt.isPast(lockMs / 2)) return this.#begun;
+    await Promise.all(this.#held.map((job) => steps.giveBack(job, false)));
+    return [];
+  }
+
+  /** Joins an end if one job is wanted, and no other queue has one: BullMQ fetches the next of the same queue. */
+  #join(endings: Iterable<Ending>): Ending | null {
+    const [queue, ...others] = this.#parts.counts.queuesFor(this.#target, null);
+    if (queue === undefined || others.length > 0) return null;
+    if (this.#target.routes.get(placeIn(queue).route) !== 1) return null;
+    for (const ending of endings) {
+      if (ending.ahead !== null || ending.job.queue !== queue) continue;
+      ending.ahead = { worker: this.worker, fetched: deferred() };
+      return ending;
+    }
+    return null;
+  }
+
+  async #fetchedAhead(): Promise<boolean> {
+    const fetched = (await this.#ending?.ahead?.fetched.promise) ?? null;
+    if (this.#ending === null || fetched === null) return false;
+    const { queue, lock } = this.#ending.job;
+    const begun = await this.#begin(this.#hold(queue, fetched, lock));
+    if (begun !== null) this.#begun.push(begun);
+    return begun !== null;
+  }
+
+  async #fetchAll(): Promise<void> {
     for (let route: string | null = null; ;) {
-      const { line, isOnly } = await this.#nextLine(route);
-      if (line === null) return;
-      const free = (this.#target.routes.get(line.route) ?? 0) - this.begun.length;
+      const { queue, isOnly } = await this.#nextQueue(route);
+      if (queue === null) return;
+      const place = placeIn(queue);
+      const free = (this.#target.routes.get(place.route) ?? 0) - this.#begun.length;
       if (free <= 0) return;
-      await this.#fetch(nameOf(line), isOnly ? free : 1);
-      if (this.begun.length > 0) route = line.route;
+      await this.#fetch(queue, isOnly ? free : 1);
+      if (this.#begun.length > 0) route = place.route;
     }
   }
 
-  /** Gives back what has begun, and what may have. */
-  undo(): void {
-    for (const entry of this.#entries) this.#parts.takeBack(entry, this.#token);
+  /** The queue with the first job, of one route if some have begun. */
+  async #nextQueue(route: string | null): Promise<{ queue: string | null; isOnly: boolean }> {
+    const { counts, link } = this.#parts;
+    const queues = counts.queuesFor(this.#target, route).filter((queue) => !this.#empty.has(queue));
+    const [first = null] = queues;
+    if (queues.length <= 1) return { queue: first, isOnly: true };
+    const best = await link.run('heads', [String(Date.now()), ...queues]);
+    return { queue: queues[Number(best) - 1] ?? null, isOnly: false };
   }
 
-  /** The line with the first job, of one route if some have begun. */
-  async #nextLine(route: string | null): Promise<{ line: Line | null; isOnly: boolean }> {
-    const lines = new Map<string, Line>();
-    for (const place of this.#parts.known.places()) {
-      if (!takes(this.#target, place) || (route !== null && place.route !== route)) continue;
-      const name = nameOf(place);
-      if (!this.#empty.has(name)) lines.set(name, place);
+  async #fetch(queue: string, most: number): Promise<void> {
+    const { queues, counts } = this.#parts;
+    const fetches = Array.from({ length: most }, () =>
+      queues.get(queue).fetch(this.#token, this.worker, Date.now()),
+    );
+    const fetched = (await Promise.all(fetches)).filter((job) => job !== null);
+    const held = fetched.map((job) => this.#hold(queue, job, this.#token));
+    if (held.length < most) {
+      this.#empty.add(queue);
+      counts.set(queue, 0);
     }
-    const [first] = lines.values();
-    if (first === undefined || lines.size === 1) return { line: first ?? null, isOnly: true };
-    const best = await this.#parts.link.run('heads', [...lines.keys()].map(baseOf));
-    return { line: [...lines.values()][Number(best) - 1] ?? null, isOnly: false };
+    const begun = await Promise.all(held.map((job) => this.#begin(job)));
+    this.#begun.push(...begun.filter((job) => job !== null));
   }
 
-  async #fetch(line: string, most: number): Promise<void> {
-    const tokens = Array.from({ length: most }, () => `${this.#token}.${(this.#fetches += 1)}`);
-    const entries = await this.#parts.lines.fetch(line, tokens);
-    if (entries.length < most) this.#empty.add(line);
-    this.#entries.push(...entries);
-    const begun = await Promise.all(entries.map((entry) => this.#mark(entry)));
-    this.begun.push(...begun.filter((one) => one !== null));
+  #hold(queue: string, { id, data, atMs, stalls }: FetchedJob, lock: string): HeldJob {
+    const record = fetchedRecord(data, this.worker, atMs);
+    const ids = { id, queue, token: this.#token, lock, worker: this.worker };
+    const job = { ...ids, data, stalls, record, isUnsure: false };
+    this.#parts.held.add(job);
+    this.#held.push(job);
+    this.#parts.counts.change(queue, -1);
+    return job;
   }
 
   /** Null if the job is not to begin. */
-  async #mark(entry: Entry): Promise<BegunJob | null> {
-    const { records, moves, entries, held } = this.#parts;
-    const [moved, call, body] = await Promise.all([
-      moves.move(entry.id, (was, nowMs) => this.#step(entry, was, nowMs)),
-      records.readCall(entry.id),
-      records.readBody(entry.id),
-    ]);
-    if (moved === null || hasEnded(moved.record)) {
-      this.#forget(entry);
-      entries.release(entry);
-      return null;
+  async #begin(job: HeldJob): Promise<BegunJob | null> {
+    const { steps, listener } = this.#parts;
+    const { id, data, record } = job;
+    const nowMs = Date.now();
+    const { createdAt, begunAt } = record;
+    const queueMs = (begunAt ?? nowMs) - createdAt;
+    if (hasEnded(data.record)) return this.#drop(job, steps.end(job, data.record, null));
+    if (job.stalls > data.stalls || (data.record.attempts > 0 && (await this.#wasCancelled(job)))) {
+      const lost = settled(job.record, { error: LOST, runMs: 0, queueMs }, nowMs, true);
+      return this.#drop(job, steps.endUnrun(job, lost));
     }
-    held.add(entry, this.#token);
-    return begunJob(moved, call, body);
+    if (expiresAt(data.record) <= nowMs)
+      return this.#drop(job, steps.endUnrun(job, expired(data.record, nowMs)));
+    const body = await this.#bodyOf(job);
+    if (body === null || data.call === null)
+      return this.#drop(job, steps.endUnrun(job, failedUnrun(record, bodyLost(id), nowMs)));
+    listener().onChanged(record);
+    return { record, call: data.call, pieces: [body] };
   }
 
-  #step({ line, id, lockToken }: Entry, { record, isDue }: Stored, nowMs: number): Step | null {
-    if (record.state !== 'queued') return null; // begun: its front sets the lock again, or it is lost soon
-    const lock = { key: lockOf(line, id), value: lockToken };
-    if (expiresAt(record) <= nowMs) return { record: expired(record, nowMs), token: '', isUnrun: true };
-    if (record.dueAt > nowMs && !isDue) return null; // one that was due stays so, if the clock was set back
-    return { record: begun(record, this.#target.version, nowMs), token: this.#token, lock };
+  async #drop(job: HeldJob, ending: Promise<unknown>): Promise<null> {
+    this.#held.splice(this.#held.indexOf(job), 1);
+    await ending;
+    return null;
   }
 
-  #forget(entry: Entry): void {
-    const at = this.#entries.indexOf(entry);
-    if (at >= 0) this.#entries.splice(at, 1);
+  /** A job that is tried again was cancelled, and its last server died before it could end it. */
+  async #wasCancelled({ id, queue }: HeldJob): Promise<boolean> {
+    const { link, held } = this.#parts;
+    const flag = await link.use(() => link.commands.hGet(`${PREFIX}:${queue}:${id}`, 'can'));
+    if (flag === '1') held.cancel(id);
+    return flag === '1';
+  }
+
+  async #bodyOf({ id, data }: HeldJob): Promise<Buffer | null> {
+    return data.body === undefined ? this.#parts.link.bytes(`${PREFIX}:body:${id}`) : Buffer.from(data.body);
   }
 }
 
-function begunJob({ record }: Moved, call: StoredCall | null, body: Buffer | null): BegunJob {
-  if (call === null || body === null) throw new Error(`Redis has no call of the job ${record.id}`);
-  return { record, call, pieces: [body] };
+function bodyLost(id: string): ReturnType<typeof keptError> {
+  return keptError(new ServeError('SERVE_INTERNAL', `Redis has no body of the job ${id}.`));
 }
 
 /** A moment on both clocks: the monotonic one stands still while the machine is suspended, the other one may be set. */

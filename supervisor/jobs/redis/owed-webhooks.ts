@@ -1,96 +1,110 @@
 /**
- * The webhooks that fronts owe. Each is sent by one front; if that dies, another one takes it, which may send it again: at
- * least once.
+ * The webhooks that servers owe. Each is one server's for some seconds, which that renews; when it dies another one takes it,
+ * which may send it again: at least once. That of a job is owed from before its outcome is stored, and sent once it has ended.
  */
-import { hasEnded, type JobRecord, type KeptWebhook } from '../job-record.js';
+import { hasEnded, type KeptWebhook } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
-import type { JobRecords } from './job-records.js';
 import type { RedisLink } from './redis-link.js';
-import { KEYS } from './scripts.js';
+import { PREFIX } from './queue-name.js';
+import type { ReadJob } from './stored-job.js';
+
+const OWED = `${PREFIX}:owed`;
+const LEASE_MS = 10_000;
+
+export interface WebhookJobs {
+  read(id: string): Promise<ReadJob | null>;
+  readResult(id: string): Promise<Buffer | null>;
+}
 
 export class OwedWebhooks {
   readonly #link: RedisLink;
-  readonly #records: JobRecords;
-  readonly #front: string;
-  /** Whether the outcome of this job is on its way again: its webhook will be known then. */
-  readonly #isUnanswered: (jobId: string) => boolean;
-  /** Names of the webhooks that this process knows it sends. */
-  readonly #known = new Set<string>();
-  /** Whether Redis may have an answer that never came, to a step by which this front owes a webhook. */
-  #mayHaveMissed = false;
+  readonly #jobs: WebhookJobs;
+  /** Names of the webhooks that this server sends. */
+  readonly #mine = new Set<string>();
 
-  constructor(link: RedisLink, records: JobRecords, front: string, isUnanswered: (jobId: string) => boolean) {
+  constructor(link: RedisLink, jobs: WebhookJobs) {
     this.#link = link;
-    this.#records = records;
-    this.#front = front;
-    this.#isUnanswered = isUnanswered;
+    this.#jobs = jobs;
   }
 
-  /** The connection is new: answers may have been lost with the one before. */
-  onOpen(): void {
-    this.#mayHaveMissed = true;
+  /** Until when a webhook is this server's, unless that is renewed. */
+  static untilMs(): string {
+    return String(Date.now() + LEASE_MS);
   }
 
-  /** This process sends the webhook of a job. */
-  note(record: JobRecord): void {
-    if (record.end?.owesWebhook === true) this.#known.add(`j${record.id}`);
+  /** This server sends the webhook of a job. */
+  note(jobId: string): void {
+    this.#mine.add(`j${jobId}`);
   }
 
   /** If this rejects, it may be stored nevertheless: `forget` removes it. */
   async owe({ body, ...webhook }: Webhook): Promise<void> {
-    this.#known.add(`w${webhook.id}`);
-    await this.#link.run('owe', [this.#front, webhook.id, JSON.stringify(webhook), Buffer.from(body)]);
+    const name = `w${webhook.id}`;
+    this.#mine.add(name);
+    const fields = { webhook: JSON.stringify(webhook), body: Buffer.from(body) };
+    const { commands } = this.#link;
+    await this.#link.use(() =>
+      Promise.all([
+        commands.hSet(hookKey(webhook.id), fields),
+        commands.zAdd(OWED, { score: Number(OwedWebhooks.untilMs()), value: name }),
+      ]),
+    );
   }
 
   async forget(id: string): Promise<void> {
-    await this.#link.run('forgetWebhook', [id]);
-    this.#known.delete(`w${id}`);
+    const { commands } = this.#link;
+    await this.#link.use(() => Promise.all([commands.zRem(OWED, `w${id}`), commands.del(hookKey(id))]));
+    this.#mine.delete(`w${id}`);
   }
 
   /** The webhook of a job has ended. */
-  forgetOf(jobId: string): void {
-    this.#known.delete(`j${jobId}`);
+  async end(jobId: string): Promise<void> {
+    await this.#link.use(() => this.#link.commands.zRem(OWED, `j${jobId}`));
+    this.#mine.delete(`j${jobId}`);
+  }
+
+  async renew(untilMs = Number(OwedWebhooks.untilMs())): Promise<void> {
+    if (this.#mine.size === 0) return;
+    const mine = Array.from(this.#mine, (value) => ({ score: untilMs, value }));
+    await this.#link.use(() => this.#link.commands.zAdd(OWED, mine, { condition: 'XX' }));
+  }
+
+  /** Others send what is left. */
+  leave(): Promise<void> {
+    return this.renew(0);
   }
 
   async take(limit: number): Promise<KeptWebhook[]> {
-    const hasMissed = this.#mayHaveMissed;
-    this.#mayHaveMissed = true; // until all of this was answered
-    const names = (await this.#link.run('takeWebhooks', [this.#front, String(limit)])) as string[];
-    const missed = hasMissed ? await this.#missed() : [];
-    const all = [...new Set([...names, ...missed])].slice(0, limit);
-    const taken = await Promise.all(
-      all.map((name) => (name.startsWith('j') ? this.#ofJob(name.slice(1)) : this.#ofApp(name.slice(1)))),
-    );
-    this.#mayHaveMissed = names.length + missed.length > limit;
-    // Meanwhile an outcome that was under way may have been answered.
-    const unknown = all.flatMap((name, i) => (this.#known.has(name) ? [] : [{ name, webhook: taken[i] }]));
-    for (const { name, webhook } of unknown) if (webhook) this.#known.add(name);
-    return unknown.flatMap(({ webhook }) => webhook ?? []);
+    const args = [String(Date.now()), OwedWebhooks.untilMs(), String(limit)];
+    const names = (await this.#link.run('takeWebhooks', args)) as string[];
+    const taken: KeptWebhook[] = [];
+    for (const name of names) {
+      if (this.#mine.has(name)) continue; // it was away for longer than that is its
+      const one = name.startsWith('j') ? await this.#ofJob(name.slice(1)) : await this.#ofApp(name.slice(1));
+      if (one === null) await this.#link.use(() => this.#link.commands.zRem(OWED, name));
+      else taken.push(one);
+      if (one !== null) this.#mine.add(name);
+    }
+    return taken;
   }
 
-  /** Names of the webhooks that this front owes without knowing it. */
-  async #missed(): Promise<string[]> {
-    const mine = (await this.#link.run('myWebhooks', [this.#front])) as string[];
-    return mine.filter((name) => !this.#known.has(name) && !this.#isUnanswered(name.slice(1)));
-  }
-
+  /** Null if the job has not ended: who was about to end it has died, and who ends it owes it anew. */
   async #ofJob(id: string): Promise<KeptWebhook | null> {
-    const [stored, call, body] = await Promise.all([
-      this.#records.read(id),
-      this.#records.readCall(id),
-      this.#records.readResult(id),
-    ]);
-    if (stored === null || call === null || !hasEnded(stored.record)) return null; // it has just been sent
-    return { of: 'job', record: stored.record, call, body };
+    const job = await this.#jobs.read(id);
+    if (job === null || !hasEnded(job.record) || job.data.call === null) return null;
+    return { of: 'job', record: job.record, call: job.data.call, body: await this.#jobs.readResult(id) };
   }
 
   async #ofApp(id: string): Promise<KeptWebhook | null> {
-    const key = `${KEYS}hook:${id}`;
     const [text, body] = await Promise.all([
-      this.#link.use(() => this.#link.commands.hGet(key, 'hook')),
-      this.#link.bytes(key, 'body'),
+      this.#link.use(() => this.#link.commands.hGet(hookKey(id), 'webhook')),
+      this.#link.bytes(hookKey(id), 'body'),
     ]);
     if (typeof text !== 'string' || body === null) return null;
     return { of: 'app', webhook: { ...(JSON.parse(text) as Omit<Webhook, 'body'>), body } };
   }
+}
+
+function hookKey(id: string): string {
+  return `${PREFIX}:hook:${id}`;
 }

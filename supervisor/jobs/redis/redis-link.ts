@@ -1,5 +1,5 @@
 /**
- * The connections of one front to Redis: one for commands, one that hears news. Commands are refused at once while there is no
+ * The connections of one front to Redis: one for commands, one that waits for news. Commands are refused at once while there is no
  * connection, and those under way fail with it; both connections are opened again by themselves. A Redis that is stuck is
  * found by a look that takes too long: then `reset` drops the connections, so that no command waits longer than that.
  */
@@ -8,12 +8,11 @@ import { deferred } from '../../machine/deferred.js';
 import { formatMs } from '../../options/units.js';
 import { Unusable } from './check-redis.js';
 import type { Packages, RedisClient } from './load-packages.js';
-import { newsChannel, SCRIPTS, type Script } from './scripts.js';
+import { SCRIPTS, type Script } from './scripts.js';
 
 export interface LinkListener {
   /** Both connections are open; the first time, and each time after they were not. */
   onOpen(): void;
-  onNews(message: string): void;
 }
 
 export interface LinkOptions {
@@ -36,15 +35,15 @@ const PASSING = /^(LOADING|BUSY|MASTERDOWN) /;
 
 export class RedisLink {
   readonly commands: RedisClient;
-  readonly database: number;
-  readonly #ears: RedisClient;
+  readonly #reader: RedisClient;
+  /** The name of the reader's connection in Redis. */
+  #readerId = 0;
   readonly #place: string;
   readonly #library: Packages['redis'];
   readonly #check: LinkOptions['check'];
   readonly #opened = deferred<void>();
-  #listener: LinkListener = { onOpen() {}, onNews() {} };
+  #listener: LinkListener = { onOpen() {} };
   #lastError: string | null = null;
-  #isHearing = false;
   #isOpen = false;
   #isOpening = false;
   #isClosed = false;
@@ -53,7 +52,6 @@ export class RedisLink {
   constructor({ packages: { redis }, url, place, check }: LinkOptions) {
     this.#library = redis;
     this.#place = place;
-    this.database = Number(new URL(url).pathname.slice(1));
     this.#check = check;
     const options = {
       url,
@@ -63,10 +61,9 @@ export class RedisLink {
       socket: { connectTimeout: CONNECT_LIMIT_MS, reconnectStrategy: () => RECONNECT_MS },
     } as const;
     this.commands = redis.createClient(options) as unknown as RedisClient;
-    this.#ears = redis.createClient(options) as unknown as RedisClient;
+    this.#reader = redis.createClient(options) as unknown as RedisClient;
     for (const client of this.#clients) client.on('error', (error: unknown) => this.#onError(error));
-    this.commands.on('ready', () => void this.#onReady());
-    this.#ears.on('ready', () => void this.#subscribe());
+    for (const client of this.#clients) client.on('ready', () => void this.#onReady());
   }
 
   /** Both connections are open, and Redis can be used. */
@@ -101,11 +98,21 @@ export class RedisLink {
     return this.use(() => this.#evaluate(SCRIPTS[script], args));
   }
 
-  /** Reads a field of a hash as bytes. */
-  bytes(key: string, field: string): Promise<Buffer | null> {
+  /** Reads a key as bytes. */
+  bytes(key: string, field?: string): Promise<Buffer | null> {
     const typeMapping = { [this.#library.RESP_TYPES.BLOB_STRING]: Buffer };
-    const read = (): Promise<unknown> => this.commands.sendCommand(['HGET', key, field], { typeMapping });
-    return this.use(read) as Promise<Buffer | null>;
+    const command = field === undefined ? ['GET', key] : ['HGET', key, field];
+    return this.use(() => this.commands.sendCommand<Buffer | null>(command, { typeMapping }));
+  }
+
+  /** Sends a command that waits for news; one at a time. Null if none came. */
+  wait<T>(args: readonly string[]): Promise<T | null> {
+    return this.use(() => this.#reader.sendCommand<T | null>(args));
+  }
+
+  /** Ends the command that waits. */
+  unblockReader(): void {
+    this.use(() => this.commands.sendCommand(['CLIENT', 'UNBLOCK', String(this.#readerId)])).catch(() => {});
   }
 
   /** An error of a command, or of a connection, as people read it. */
@@ -131,7 +138,7 @@ export class RedisLink {
   }
 
   get #clients(): readonly RedisClient[] {
-    return [this.commands, this.#ears];
+    return [this.commands, this.#reader];
   }
 
   async #evaluate(script: Script, args: readonly (string | Buffer)[]): Promise<unknown> {
@@ -154,25 +161,13 @@ export class RedisLink {
     for (const client of this.#clients) if (client.isOpen) client.destroy();
   }
 
-  /** A new connection hears nothing before this; a second subscription of the same function changes nothing. */
-  async #subscribe(): Promise<void> {
-    try {
-      await this.#ears.subscribe(newsChannel(this.database), this.#onNews);
-      this.#isHearing = true;
-      await this.#onReady();
-    } catch (error) {
-      this.#onError(error);
-    }
-  }
-
-  readonly #onNews = (message: string): void => this.#listener.onNews(message);
-
   async #onReady(): Promise<void> {
-    const areReady = this.commands.isReady && this.#ears.isReady && this.#isHearing;
+    const areReady = this.commands.isReady && this.#reader.isReady;
     if (!areReady || this.#isOpen || this.#isOpening || this.#isClosed) return;
     this.#isOpening = true;
     try {
       await this.#check(this.commands);
+      this.#readerId = await this.#reader.clientId();
       // A new Redis has no scripts, and one that must be sent a second time would come after later ones.
       await Promise.all(Object.values(SCRIPTS).map(({ text }) => this.commands.scriptLoad(text)));
       this.#onOpen();
@@ -200,7 +195,6 @@ export class RedisLink {
 
   #shut(why: string): void {
     this.#isOpen = false;
-    if (!this.#ears.isReady) this.#isHearing = false;
     this.#lastError = why;
     this.#wait();
   }

@@ -1,383 +1,336 @@
 /**
- * The Lua scripts of the store in Redis. Each is one step: it happens as a whole or not at all. The transitions themselves are
- * those of `job-rules.ts`: a front reads a record with its revision, computes the next one, and `change` writes that only if
- * the revision is still the same, with the places of the job in all indexes.
+ * The Lua scripts beside BullMQ's own. Each is one step: it happens as a whole or not at all. `move`, `held`, `count` and what
+ * reads a job know how BullMQ lays out a queue, which a test holds to the pinned version.
  *
- * Keys, all under `banana:jobs:`
- * - `job:<id>`, a hash: `rec` (the record), `rev` (its revision), `tok` (the mark of its attempt, or empty), `lt` (the mark of
- *   the last settled attempt), `st`, `att`, `can` (state, attempts and cancellation out of the record, for scripts), `q` (`due`:
- *   it is due and queued, so BullMQ has an entry or gets one), `place`, `line` (where it waits), `ord`, `bytes`, `end`, `key`,
- *   `con`, `call`, `body`, `res`, `prog`.
- * - `all`, `st:<state>`: ids by order of acceptance. `ended`: those that may be dropped, by order of their ends. `times`: queued
- *   ids by the time at which they are due, then expire. `toadd`: ids whose entry BullMQ does not have for certain, with the
- *   time since when.
- * - `owes:<front>`: webhooks that this front sends, `j<id>` of a job and `w<id>` of an app, by order of ends. The job, or the
- *   hash `hook:<id>` (`hook`, `body`), has the front in `own`. `owers`: the fronts that may have such. `front:<name>` is there
- *   while that front lives.
- * - `places`: number of due jobs by place, and `version`, which grows with each change of it.
- * - `key:<scope>`: the job of an idempotency key. `bytes`, `bytes:ended`, `order`, `ends`, `lease`.
+ * Keys, all under `banana:`
+ * - `jobs`, a hash: each job's bytes, whether its result was dropped, the hash of its idempotency key or `-`, its queue.
+ * - `order`: ids in order of acceptance. `expires`: ids by the time at which they expire if they have not begun.
+ *   `reserved`: ids by the time at which they were reserved, until a clean finds that BullMQ has them.
+ * - `body:<id>`, `result:<id>`; `key:<hash>`: the id and the content of an idempotency key.
+ * - `queues`; `bytes`: the sum of all jobs; `seq`: counts acceptances.
+ * - `owed`: webhooks that are owed, `j<id>` of a job and `w<id>` of an app, by the time until which one server sends them.
+ *   `hook:<id>`: a webhook of an app.
+ * - `news`, a stream: new queues, and cancels of running jobs.
  */
 import { createHash } from 'node:crypto';
-
-export const KEYS = 'banana:jobs:';
-
-/** The prefix of BullMQ's own keys. */
-export const QUEUE_PREFIX = 'banana:queue';
-
-/** The channel on which fronts tell each other of changes: one for each database, since Redis has them for all together. */
-export function newsChannel(database: number): string {
-  return `${KEYS}news:${database}`;
-}
-
-/** The name of a front begins with the number of its database, so that a script finds the channel. */
-export function frontName(database: number, id: string): string {
-  return `${database}-${id}`;
-}
+import { LEAST_JOB_BYTES } from '../job-bytes.js';
+import { PREFIX } from './queue-name.js';
 
 export interface Script {
   readonly text: string;
   readonly sha: string;
 }
 
-/** A front that has not looked for so long is taken as dead: others send the webhooks that it owes. */
-const FRONT_LIFE_MS = 10_000;
+/** Names of the news. */
+export const NEWS = `${PREFIX}:news`;
 
 const SHARED = `
-local P = '${KEYS}'
-local B = '${QUEUE_PREFIX}:'
-local news = {}   -- lines of the message to the other fronts
-local counts = {} -- place, count and version of each place that has changed, for the caller
-
-local function job(id) return P .. 'job:' .. id end
-
-local function count(place, by)
-  local n = redis.call('HINCRBY', P .. 'places', place, by)
-  if n <= 0 then
-    redis.call('HDEL', P .. 'places', place)
-    n = 0
-  end
-  local version = redis.call('INCR', P .. 'version')
-  counts[#counts + 1] = place
-  counts[#counts + 1] = tostring(n)
-  counts[#counts + 1] = tostring(version)
-  news[#news + 1] = 'p' .. n .. ' ' .. version .. ' ' .. place
-end
-
-local function weigh(all, ended)
-  if all ~= 0 then redis.call('INCRBY', P .. 'bytes', all) end
-  if ended ~= 0 then redis.call('INCRBY', P .. 'bytes:ended', ended) end
-end
+local P = '${PREFIX}:'
+local LEAST = ${LEAST_JOB_BYTES}
 
 -- A Redis whose memory is full refuses scripts at their first command that may take more. One that frees some, or keeps the
--- jobs of a front, begins with a command that takes none.
+-- jobs of a server, begins with a command that takes none.
 local function goOnIfFull() redis.call('DEL', P .. 'none') end
 
+local function base(queue) return P .. queue .. ':' end
+
+-- Its bytes, whether its result was dropped, its key, its queue; nothing for an unknown job.
+local function entry(id)
+  local found = redis.call('HGET', P .. 'jobs', id)
+  if found then return string.match(found, '^(%d+) (%d) (%S+) (.*)$') end
+end
+
+local function note(id, bytes, dropped, key, queue)
+  redis.call('INCRBY', P .. 'bytes', bytes - (entry(id) or 0))
+  redis.call('HSET', P .. 'jobs', id, bytes .. ' ' .. dropped .. ' ' .. key .. ' ' .. queue)
+end
+
+local function isOwed(id) return redis.call('ZSCORE', P .. 'owed', 'j' .. id) end
+
+local function waits(at, id)
+  return redis.call('ZSCORE', at .. 'prioritized', id) or redis.call('ZSCORE', at .. 'delayed', id)
+end
+
+local function read(id)
+  local _, dropped, _, queue = entry(id)
+  if not queue then return {} end
+  local at = base(queue)
+  local found = redis.call('HMGET', at .. id, 'data', 'processedOn', 'pb', 'progress', 'can', 'ats', 'stc')
+  if not found[1] then return {} end
+  local answer = { id, queue, dropped, waits(at, id) and '1' or '', isOwed(id) and '1' or '' }
+  for i = 1, 7 do answer[5 + i] = found[i] or '' end
+  return answer
+end
+
 -- All that is kept of a job goes together.
-local function forget(id)
-  local known = redis.call('HMGET', job(id), 'st', 'bytes', 'key', 'q', 'place')
-  redis.call('ZREM', P .. 'ended', id)
-  if not known[1] then return end
-  redis.call('DEL', job(id))
-  for _, name in ipairs({ 'all', 'times', 'toadd', 'st:' .. known[1] }) do redis.call('ZREM', P .. name, id) end
-  local key = P .. 'key:' .. known[3]
-  if known[3] ~= '' and redis.call('GET', key) == id then redis.call('DEL', key) end
-  if known[4] == 'due' then count(known[5], -1) end
-  local bytes = tonumber(known[2])
-  local isEnded = known[1] ~= 'queued' and known[1] ~= 'running'
-  weigh(-bytes, isEnded and -bytes or 0)
+local function drop(id)
+  local bytes, _, key, queue = entry(id)
+  if not bytes then return end
+  local at = base(queue)
+  for _, set in ipairs({ 'completed', 'failed', 'prioritized', 'delayed' }) do redis.call('ZREM', at .. set, id) end
+  redis.call('DEL', at .. id, P .. 'body:' .. id, P .. 'result:' .. id)
+  redis.call('HDEL', P .. 'jobs', id)
+  redis.call('ZREM', P .. 'order', id)
+  redis.call('ZREM', P .. 'expires', id)
+  redis.call('INCRBY', P .. 'bytes', -bytes)
+  local known = key ~= '-' and redis.call('GET', P .. 'key:' .. key)
+  if known and string.match(known, '^(.-)\\n') == id then redis.call('DEL', P .. 'key:' .. key) end
+end
+
+-- The jobs that ended first, at most so many of each queue, which owe no webhook.
+local function ended(most)
+  local found = {}
+  for _, queue in ipairs(redis.call('SMEMBERS', P .. 'queues')) do
+    for _, set in ipairs({ 'completed', 'failed' }) do
+      local ids = redis.call('ZRANGE', base(queue) .. set, 0, most, 'WITHSCORES')
+      for i = 1, #ids, 2 do
+        if not isOwed(ids[i]) then found[#found + 1] = { id = ids[i], at = tonumber(ids[i + 1]) } end
+      end
+    end
+  end
+  table.sort(found, function(a, b) return a.at < b.at end)
+  return found
 end
 
 -- Drops ended jobs, the oldest first, until so many more bytes fit; none if they cannot.
 local function makeRoom(more, max)
-  local function bytes(name) return tonumber(redis.call('GET', P .. name) or '0') end
-  if bytes('bytes') - bytes('bytes:ended') + more > max then return false end
-  while bytes('bytes') + more > max do
-    local oldest = redis.call('ZRANGE', P .. 'ended', 0, 0)[1]
-    if not oldest then return false end
-    forget(oldest)
+  local over = tonumber(redis.call('GET', P .. 'bytes') or '0') + more - max
+  if over <= 0 then return true end
+  for _, most in ipairs({ 99, -1 }) do
+    local going, freed = {}, 0
+    for _, one in ipairs(ended(most)) do
+      if freed >= over then break end
+      going[#going + 1] = one.id
+      freed = freed + (entry(one.id) or 0)
+    end
+    if freed >= over then
+      for _, id in ipairs(going) do drop(id) end
+      return true
+    end
   end
-  return true
+  return false
 end
 
-local function hookKey(name)
-  local id = string.sub(name, 2)
-  return string.sub(name, 1, 1) == 'j' and job(id) or P .. 'hook:' .. id
+local function hasPassed(id, now, retention)
+  local _, _, _, queue = entry(id)
+  local finished = redis.call('HGET', base(queue) .. id, 'finishedOn')
+  return finished and tonumber(finished) + retention <= tonumber(now) and not isOwed(id)
 end
-
--- A webhook is owed, and this front sends it.
-local function owe(name, front, at)
-  redis.call('HSET', hookKey(name), 'own', front)
-  redis.call('ZADD', P .. 'owes:' .. front, at, name)
-  redis.call('SADD', P .. 'owers', front)
-end
-
--- It is owed no more. Returns its place in the order of ends.
-local function unowe(name)
-  local owes = P .. 'owes:' .. (redis.call('HGET', hookKey(name), 'own') or '')
-  local at = redis.call('ZSCORE', owes, name)
-  redis.call('ZREM', owes, name)
-  return at
-end
-
-local function nextEnd() return redis.call('INCR', P .. 'ends') end
-
-local function tell(from)
-  local channel = P .. 'news:' .. string.match(from, '^%d+')
-  if #news > 0 then redis.call('PUBLISH', channel, from .. '\\n' .. table.concat(news, '\\n')) end
-  return counts
-end
-`;
-
-/** from, id, record, call, body, key's scope, content, bytes, max bytes, place, line, `due` or empty, next time or empty, now */
-const ACCEPT = `
-local from, id, rec, call, body, scope, content, bytes, max, place, line, q, at, now = unpack(ARGV)
-if scope ~= '' then
-  local owner = redis.call('GET', P .. 'key:' .. scope)
-  local known = owner and redis.call('HMGET', job(owner), 'con', 'rec', 'prog')
-  if known and known[2] then
-    if known[1] ~= content then return { 'conflict' } end
-    return { 'known', known[2], known[3] or '' }
-  end
-end
-if not makeRoom(tonumber(bytes), tonumber(max)) then return { 'full' } end
-local ord = redis.call('INCR', P .. 'order')
-redis.call('HSET', job(id), 'rec', rec, 'rev', '0', 'tok', '', 'lt', '', 'st', 'queued', 'att', '0', 'can', '0', 'q', q,
-  'place', place, 'line', line, 'ord', ord, 'bytes', bytes, 'key', scope, 'con', content, 'call', call, 'body', body)
-redis.call('ZADD', P .. 'all', ord, id)
-redis.call('ZADD', P .. 'st:queued', ord, id)
-if at ~= '' then redis.call('ZADD', P .. 'times', at, id) end
-if scope ~= '' then redis.call('SET', P .. 'key:' .. scope, id) end
-if q == 'due' then
-  count(place, 1)
-  redis.call('ZADD', P .. 'toadd', now, id)
-end
-weigh(tonumber(bytes), 0)
-return { 'accepted', rec, '', tell(from) }
 `;
 
 /**
- * from, id, revision, facts (JSON), record, record if the result has no room, result.
- * A begin has \`lock\`, the key of BullMQ's lock, and \`lockToken\`: that must be ours in the same step.
+ * id, queue, bytes, most bytes, key, its content, when it expires, now, retention, ms for which its body is kept, body: keeps
+ * a place for a job, before BullMQ gets it. A key whose job BullMQ does not have yet is taken again, by its id.
  */
-const CHANGE = `
-local from, id = ARGV[1], ARGV[2]
-local f = cjson.decode(ARGV[4])
-local rec = ARGV[5]
-local was = redis.call('HMGET', job(id), 'rev', 'st', 'q', 'place', 'bytes', 'ord')
-if not was[1] then return { 'gone' } end
-if was[1] ~= ARGV[3] then return { 'moved' } end
-if f.lock and redis.call('GET', f.lock) ~= f.lockToken then return { 'unlocked' } end
-if not f.lock then goOnIfFull() end
-if f.webhookEnded then
-  redis.call('ZADD', P .. 'ended', unowe('j' .. id) or nextEnd(), id) -- from now on it may be dropped
-  redis.call('HDEL', job(id), 'call', 'own')
-  weigh(0, tonumber(was[5]))
-elseif f.endMs then
-  local bytes, size = tonumber(was[5]), f.leastBytes
-  if f.hasResult then
-    size = math.max(size, #ARGV[7])
-    if size <= bytes or makeRoom(size - bytes, f.maxBytes) then
-      redis.call('HSET', job(id), 'res', ARGV[7])
-    else
-      size, rec = f.leastBytes, ARGV[6]
+const RESERVE = `
+local id, queue, bytes, key = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[5]
+local known = key ~= '-' and redis.call('GET', P .. 'key:' .. key)
+if known then
+  local knownId, content = string.match(known, '^(.-)\\n(.*)$')
+  if not entry(knownId) then known = nil
+  elseif hasPassed(knownId, ARGV[8], ARGV[9]) then drop(knownId)
+  elseif content ~= ARGV[6] then return { 'conflict' }
+  else
+    local found = read(knownId)
+    if #found > 0 then return { 'known', found } end
+    id = knownId
+  end
+end
+if not makeRoom(bytes - (entry(id) or 0), tonumber(ARGV[4])) then return { 'full' } end
+note(id, bytes, 0, key, queue)
+redis.call('ZADD', P .. 'order', 'NX', redis.call('INCR', P .. 'seq'), id)
+redis.call('ZADD', P .. 'expires', ARGV[7], id)
+redis.call('ZADD', P .. 'reserved', ARGV[8], id)
+if key ~= '-' then redis.call('SET', P .. 'key:' .. key, id .. '\\n' .. ARGV[6]) end
+if ARGV[11] ~= '' then redis.call('SET', P .. 'body:' .. id, ARGV[11], 'PX', ARGV[10]) end
+if redis.call('SADD', P .. 'queues', queue) == 1 then
+  redis.call('XADD', '${NEWS}', 'MAXLEN', '~', 1000, '*', 'queue', queue)
+end
+return { 'reserved', id }
+`;
+
+/** id, now, retention: a job; nothing if it is unknown or its time is over. */
+const READ = `
+local id = ARGV[1]
+if not entry(id) or hasPassed(id, ARGV[2], ARGV[3]) then return {} end
+return read(id)
+`;
+
+/**
+ * state or empty, limit, from or empty, now, retention: jobs, the newest first, the order from which the next ones are, and
+ * whether this page may have more. Looks at the jobs that BullMQ has in sets of that state, if these are few; else at a
+ * thousand of all.
+ */
+const LIST = `
+local state, limit, from = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]) or math.huge
+local FEW, PAGE = 2000, 1000
+local SETS = { queued = { 'prioritized', 'delayed' }, running = { 'active', 'wait' }, succeeded = { 'completed' } }
+
+local function few()
+  local ids = {}
+  for _, queue in ipairs(redis.call('SMEMBERS', P .. 'queues')) do
+    for _, set in ipairs(SETS[state] or { 'failed' }) do
+      local found = redis.call(state == 'running' and 'LRANGE' or 'ZRANGE', base(queue) .. set, 0, FEW)
+      if #ids + #found > FEW then return nil end
+      for _, id in ipairs(found) do
+        ids[#ids + 1] = { id = id, order = tonumber(redis.call('ZSCORE', P .. 'order', id) or '0') }
+      end
     end
   end
-  redis.call('HDEL', job(id), 'body')
-  if f.owesWebhook then
-    owe('j' .. id, from, nextEnd())
-  else
-    redis.call('HDEL', job(id), 'call')
-    redis.call('ZADD', P .. 'ended', nextEnd(), id)
+  table.sort(ids, function(a, b) return a.order > b.order end)
+  return ids
+end
+
+local function page()
+  local ids, top = {}, from == math.huge and '+inf' or from
+  local found = redis.call('ZREVRANGEBYSCORE', P .. 'order', top, '-inf', 'WITHSCORES', 'LIMIT', 0, PAGE)
+  for i = 1, #found, 2 do ids[#ids + 1] = { id = found[i], order = tonumber(found[i + 1]) } end
+  return ids
+end
+
+local function stateOf(id)
+  local _, _, _, queue = entry(id)
+  local known = queue and redis.call('HMGET', base(queue) .. id, 'st', 'can') or {}
+  if known[2] and (known[1] == 'failed' or known[1] == 'lost') then return 'cancelled' end
+  return known[1] or queue and (waits(base(queue), id) and 'queued' or 'running')
+end
+
+local ids, found, more = state ~= '' and few(), {}, ''
+if not ids then
+  ids = page()
+  more = #ids == PAGE and tostring(ids[PAGE].order - 1) or ''
+end
+for _, one in ipairs(ids) do
+  if one.order <= from and (state == '' or stateOf(one.id) == state) and not hasPassed(one.id, ARGV[4], ARGV[5]) then
+    local job = read(one.id)
+    if #job > 0 and #found == limit then return { found, tostring(one.order), '' } end
+    if #job > 0 then found[#found + 1] = job end
   end
-  redis.call('HSET', job(id), 'end', f.endMs, 'bytes', size)
-  weigh(size - bytes, f.owesWebhook and 0 or size)
 end
-redis.call('HSET', job(id), 'rec', rec, 'rev', tonumber(was[1]) + 1, 'st', f.st, 'att', f.att, 'can', f.can, 'tok', f.tok,
-  'q', f.q)
-if f.lt then redis.call('HSET', job(id), 'lt', f.lt) end
-redis.call('HDEL', job(id), 'prog')
-if was[2] ~= f.st then
-  redis.call('ZREM', P .. 'st:' .. was[2], id)
-  redis.call('ZADD', P .. 'st:' .. f.st, was[6], id)
+return { found, more, more }
+`;
+
+/**
+ * id, token or empty, fetches, to, data, state, reason, at: changes a job that waits, or, with its token, one that runs here.
+ * It goes to the \`front\` of its priority, where it may expire at that time; is tried again \`later\`; or ends, and its webhook is
+ * this server's until a time, or it has none.
+ */
+const MOVE = `
+goOnIfFull()
+local id, token, to, at = ARGV[1], ARGV[2], ARGV[4], ARGV[8]
+local _, dropped, key, queue = entry(id)
+if not queue then return 'gone' end
+local q = base(queue)
+local job = q .. id
+if token ~= '' then
+  if redis.call('GET', job .. ':lock') ~= token then return 'gone' end
+  if redis.call('HGET', job, 'can') then return 'cancelled' end
+  redis.call('DEL', job .. ':lock')
+  redis.call('SREM', q .. 'stalled', id)
+  if redis.call('LREM', q .. 'active', -1, id) == 0 then return 'gone' end
+else
+  if (redis.call('HGET', job, 'ats') or '') ~= ARGV[3] then return 'moved' end
+  local from = redis.call('ZREM', q .. 'prioritized', id) + redis.call('ZREM', q .. 'delayed', id)
+  if from == 0 and redis.call('LREM', q .. 'wait', 1, id) == 0 then return 'gone' end
 end
-if was[3] ~= f.q then
-  count(was[4], f.q == 'due' and 1 or -1)
-  if f.q == 'due' then redis.call('ZADD', P .. 'toadd', f.now, id) else redis.call('ZREM', P .. 'toadd', id) end
+redis.call('HSET', job, 'data', ARGV[5])
+if to == 'front' then
+  redis.call('ZADD', q .. 'prioritized', redis.call('HGET', job, 'priority') * 4294967296, id)
+  redis.call('XADD', q .. 'events', '*', 'event', 'waiting', 'jobId', id)
+  if at ~= '' then redis.call('ZADD', P .. 'expires', at, id) end
+elseif to == 'later' then
+  redis.call('ZADD', q .. 'delayed', tonumber(at) * 4096, id)
+  redis.call('XADD', q .. 'events', '*', 'event', 'delayed', 'jobId', id, 'delay', at)
+else
+  redis.call('HSET', job, 'st', ARGV[6], 'failedReason', ARGV[7], 'finishedOn', at)
+  redis.call('ZADD', q .. 'failed', at, id)
+  redis.call('XADD', q .. 'events', '*', 'event', 'failed', 'jobId', id, 'failedReason', ARGV[7], 'prev', 'waiting')
+  redis.call('DEL', P .. 'body:' .. id)
+  note(id, LEAST, 0, key, queue)
+  if ARGV[9] ~= '' then redis.call('ZADD', P .. 'owed', ARGV[9], 'j' .. id) end
 end
-if f.at then redis.call('ZADD', P .. 'times', f.at, id) else redis.call('ZREM', P .. 'times', id) end
-news[#news + 1] = 'r' .. rec
-if f.isCancel then news[#news + 1] = 'c' .. id end
-return { 'done', rec, '', tell(from) }
+return 'done'
 `;
 
-/** from, id, model: BullMQ has the entry; the other fronts look. */
-const ADDED = `
-redis.call('ZREM', P .. 'toadd', ARGV[2])
-news[1] = 'd' .. ARGV[3]
-return tell(ARGV[1])
+/** id: a running job is noted as cancelled. Answers where it is: running, waiting or ended. */
+const CANCEL = `
+local id = ARGV[1]
+local _, _, _, queue = entry(id)
+if not queue or redis.call('HEXISTS', base(queue) .. id, 'st') == 1 then return 'ended' end
+if waits(base(queue), id) then return 'waiting' end
+redis.call('HSET', base(queue) .. id, 'can', '1')
+redis.call('XADD', '${NEWS}', 'MAXLEN', '~', 1000, '*', 'cancel', id)
+return 'running'
 `;
 
-/** from, id, mark, progress */
-const PROGRESS = `
-local known = redis.call('HMGET', job(ARGV[2]), 'tok', 'rec')
-if known[1] ~= ARGV[3] then return {} end
-redis.call('HSET', job(ARGV[2]), 'prog', ARGV[4])
-news = { 'r' .. known[2], 'g' .. ARGV[4] }
-tell(ARGV[1])
-return { known[2] }
+/**
+ * id, token, what its result counts for or empty, most bytes, ms for which it is kept, until when its webhook is this server's
+ * or empty, result: makes room for the result of a job that is about to end, and keeps it. Answers whether the job is this
+ * server's, whether the result is kept, and whether the job was cancelled.
+ */
+const KEEP = `
+goOnIfFull()
+local id, want = ARGV[1], ARGV[3]
+local bytes, _, key, queue = entry(id)
+if not bytes or redis.call('GET', base(queue) .. id .. ':lock') ~= ARGV[2] then return { '', '', '' } end
+local isKept = want ~= '' and makeRoom(want - bytes, tonumber(ARGV[4]))
+if isKept then redis.call('SET', P .. 'result:' .. id, ARGV[7], 'PX', ARGV[5]) end
+note(id, isKept and want or LEAST, isKept and 0 or 1, key, queue)
+if ARGV[6] ~= '' then redis.call('ZADD', P .. 'owed', ARGV[6], 'j' .. id) end
+return { '1', isKept and '1' or '', redis.call('HGET', base(queue) .. id, 'can') or '' }
 `;
 
-/** from, id */
-const WITHDRAW = `
-local known = redis.call('HMGET', job(ARGV[2]), 'st', 'att')
-if known[1] ~= 'queued' or known[2] ~= '0' then return {} end
-forget(ARGV[2])
-return tell(ARGV[1])
+/**
+ * ms of a lock; id, token and worker of each job that a server runs: renews the locks. One that has expired, because Redis
+ * was away, is set again while the job is active and was fetched by that worker: BullMQ would only renew it. Answers for
+ * each: \`gone\`, \`cancelled\`, or empty.
+ */
+const HELD = `
+goOnIfFull()
+local said = {}
+for i = 2, #ARGV, 3 do
+  local id, token = ARGV[i], ARGV[i + 1]
+  local _, _, _, queue = entry(id)
+  local at = queue and base(queue)
+  local lock = queue and redis.call('GET', at .. id .. ':lock')
+  local known = queue and redis.call('HMGET', at .. id, 'pb', 'can')
+  if queue and (lock == token or not lock and known[1] == ARGV[i + 2] and redis.call('LPOS', at .. 'active', id)) then
+    redis.call('SET', at .. id .. ':lock', token, 'PX', ARGV[1])
+    redis.call('SREM', at .. 'stalled', id)
+    said[#said + 1] = known[2] and 'cancelled' or ''
+  else
+    said[#said + 1] = 'gone'
+  end
+end
+return said
 `;
 
-/** state or empty, limit, from or empty */
-const LIST = `
-local name = ARGV[1] == '' and 'all' or 'st:' .. ARGV[1]
-local top = ARGV[3] == '' and '+inf' or ARGV[3]
-local ids = redis.call('ZREVRANGEBYSCORE', P .. name, top, '-inf', 'WITHSCORES', 'LIMIT', 0, tonumber(ARGV[2]))
+/** worker: the active jobs that it has fetched. */
+const FETCHED = `
 local found = {}
-for i = 1, #ids, 2 do
-  local known = redis.call('HMGET', job(ids[i]), 'rec', 'prog')
-  if known[1] then
-    found[#found + 1] = known[1]
-    found[#found + 1] = known[2] or ''
-    found[#found + 1] = ids[i + 1]
+for _, queue in ipairs(redis.call('SMEMBERS', P .. 'queues')) do
+  for _, id in ipairs(redis.call('LRANGE', base(queue) .. 'active', 0, -1)) do
+    if redis.call('HGET', base(queue) .. id, 'pb') == ARGV[1] then found[#found + 1] = id end
   end
 end
 return found
 `;
 
-/** from, id, webhook, body */
-const OWE = `
-redis.call('HSET', P .. 'hook:' .. ARGV[2], 'hook', ARGV[3], 'body', ARGV[4])
-owe('w' .. ARGV[2], ARGV[1], nextEnd())
-return 0
-`;
-
-/** id */
-const FORGET_WEBHOOK = `
-unowe('w' .. ARGV[1])
-return redis.call('DEL', P .. 'hook:' .. ARGV[1])
-`;
-
-/** from, limit: names of owed webhooks whose front does not live; this one sends them now. */
-const TAKE_WEBHOOKS = `
-goOnIfFull()
-local me, most, taken = ARGV[1], tonumber(ARGV[2]), {}
-for _, front in ipairs(redis.call('SMEMBERS', P .. 'owers')) do
-  local owes = P .. 'owes:' .. front
-  if #taken < most and front ~= me and redis.call('EXISTS', P .. 'front:' .. front) == 0 then
-    local names = redis.call('ZRANGE', owes, 0, most - #taken - 1, 'WITHSCORES')
-    for i = 1, #names, 2 do
-      redis.call('ZREM', owes, names[i])
-      owe(names[i], me, names[i + 1])
-      taken[#taken + 1] = names[i]
-    end
-    if redis.call('EXISTS', owes) == 0 then redis.call('SREM', P .. 'owers', front) end
-  end
-end
-return taken
-`;
-
-/** from: names of the webhooks that this front sends. */
-const MY_WEBHOOKS = `
-return redis.call('ZRANGE', P .. 'owes:' .. ARGV[1], 0, -1)
-`;
-
-/** A write of nothing, which a Redis refuses that has no memory or no disk for more. */
-const PROBE = `
-return redis.call('SETRANGE', P .. 'none', 0, '')
-`;
-
-/** from, ms of a lease, known version of the places: what a front looks at each second. */
-const LOOK = `
-local time = redis.call('TIME')
-local holder = redis.call('GET', P .. 'lease')
-local leads = not holder or holder == ARGV[1]
-goOnIfFull()
-redis.call('SET', P .. 'front:' .. ARGV[1], '1', 'PX', ${FRONT_LIFE_MS})
-if leads then redis.call('SET', P .. 'lease', ARGV[1], 'PX', ARGV[2]) end
-local version = redis.call('GET', P .. 'version') or '0'
-local places = version == ARGV[3] and {} or redis.call('HGETALL', P .. 'places')
-return { time[1], time[2], leads and 1 or 0, version, redis.call('GET', P .. 'ends') or '0', places }
-`;
-
-/** from: gives the lease up. */
-const LEAVE = `
-if redis.call('GET', P .. 'lease') == ARGV[1] then redis.call('DEL', P .. 'lease') end
-redis.call('DEL', P .. 'front:' .. ARGV[1])
-return 0
-`;
-
 /**
- * from, now, ended before this are dropped, entries missing since before this are added. Returns ids whose time has come, the
- * next such time, ids without an entry, and whether there is more to do at once.
+ * now, queues: which of them has the first job, from 1 on; 0 if all are empty. A delayed job that is due counts, though BullMQ
+ * moves it only at the next fetch.
  */
-const SWEEP = `
-local most, isMore = 200, 0
-local old = redis.call('ZRANGE', P .. 'ended', 0, most - 1)
-for i, id in ipairs(old) do
-  local ended = redis.call('HGET', job(id), 'end')
-  if ended and tonumber(ended) > tonumber(ARGV[3]) then break end
-  forget(id)
-  if i == most then isMore = 1 end
-end
-local due = redis.call('ZRANGEBYSCORE', P .. 'times', '-inf', ARGV[2], 'LIMIT', 0, most)
-if #due == most then isMore = 1 end
-local later = redis.call('ZRANGEBYSCORE', P .. 'times', '(' .. ARGV[2], '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-local missing = redis.call('ZRANGEBYSCORE', P .. 'toadd', '-inf', ARGV[4], 'LIMIT', 0, most)
-tell(ARGV[1])
-return { due, later[2] or '', missing, isMore }
-`;
-
-/**
- * From where on among running, and among queued jobs. Looks at each of the next ones: this costs commands by their number,
- * whether anything happens or not. Returns running ids and marks without BullMQ's lock, ids without an entry, and where it
- * goes on.
- */
-const SEARCH = `
-local function next(state, from, most)
-  local found = redis.call('ZRANGEBYSCORE', P .. 'st:' .. state, from, '+inf', 'WITHSCORES', 'LIMIT', 0, most)
-  return found, #found == 2 * most and '(' .. found[#found] or '-inf'
-end
-local stray, missing = {}, {}
-local running, fromRunning = next('running', ARGV[1], 500)
-for i = 1, #running, 2 do
-  local id = running[i]
-  local known = redis.call('HMGET', job(id), 'line', 'tok')
-  if known[1] and redis.call('EXISTS', B .. known[1] .. ':' .. id .. ':lock') == 0 then
-    stray[#stray + 1] = id
-    stray[#stray + 1] = known[2]
-  end
-end
-local queued, fromQueued = next('queued', ARGV[2], 50)
-for i = 1, #queued, 2 do
-  local id = queued[i]
-  local known = redis.call('HMGET', job(id), 'line', 'q')
-  local isMissing = known[2] == 'due' and redis.call('EXISTS', B .. known[1] .. ':' .. id) == 0
-  if isMissing and not redis.call('ZSCORE', P .. 'toadd', id) then missing[#missing + 1] = id end
-end
-return { stray, missing, fromRunning, fromQueued }
-`;
-
-/** The keys of queues up to their last colon: which of them has the first job, from 1 on; 0 if all are empty. */
 const HEADS = `
-local best, bestUrgency, bestOrder = 0, 0, 0
-for i, base in ipairs(ARGV) do
-  local id, urgency = redis.call('LINDEX', base .. 'wait', -1), 0
-  if not id then
-    local head = redis.call('ZRANGE', base .. 'prioritized', 0, 0, 'WITHSCORES')
-    id, urgency = head[1], math.floor((tonumber(head[2]) or 0) / 4294967296)
-  end
-  if id then
-    local order = tonumber(redis.call('HGET', job(id), 'ord') or '0')
-    if best == 0 or urgency < bestUrgency or (urgency == bestUrgency and order < bestOrder) then
-      best, bestUrgency, bestOrder = i, urgency, order
+local best, bestRank, bestOrder = 0, 0, 0
+for i = 2, #ARGV do
+  local at = base(ARGV[i])
+  local ids = redis.call('ZRANGEBYSCORE', at .. 'delayed', '-inf', (ARGV[1] + 1) * 4096 - 1, 'LIMIT', 0, 100)
+  ids[#ids + 1] = redis.call('LINDEX', at .. 'wait', -1) or redis.call('ZRANGE', at .. 'prioritized', 0, 0)[1]
+  for _, id in ipairs(ids) do
+    local rank = tonumber(redis.call('HGET', at .. id, 'priority') or '0')
+    local order = tonumber(redis.call('ZSCORE', P .. 'order', id) or '0')
+    if best == 0 or rank < bestRank or (rank == bestRank and order < bestOrder) then
+      best, bestRank, bestOrder = i - 1, rank, order
     end
   end
 end
@@ -385,37 +338,70 @@ return best
 `;
 
 /**
- * ms of a lock; id, mark, key of the lock and its token of each job that a front runs. A lock that has expired, because Redis
- * was away, is set again while the mark is still there: BullMQ would only renew it. Answers for each: \`gone\` if another mark
- * or an end is in the record, \`cancelled\`, or empty.
+ * now, ms between two cleans, retention: what a server looks at each second. One of them cleans. Answers the due jobs, the next
+ * due time, the jobs without a server and the active ones of each queue; ids that have expired, and when the next one does; the time of Redis.
  */
-const HELD = `
+const LOOK = `
 goOnIfFull()
-local said = {}
-for i = 2, #ARGV, 4 do
-  local known = redis.call('HMGET', job(ARGV[i]), 'tok', 'can')
-  if known[1] ~= ARGV[i + 1] then
-    said[#said + 1] = 'gone'
-  else
-    redis.call('SET', ARGV[i + 2], ARGV[i + 3], 'PX', ARGV[1], 'NX')
-    said[#said + 1] = known[2] == '1' and 'cancelled' or ''
+-- One that BullMQ never got, or that somebody has removed by its tools.
+local function dropIfGone(id)
+  local _, _, _, queue = entry(id)
+  if queue and redis.call('EXISTS', base(queue) .. id) == 0 then drop(id) end
+end
+local now = tonumber(ARGV[1])
+local queues = {}
+for _, queue in ipairs(redis.call('SMEMBERS', P .. 'queues')) do
+  local at = base(queue)
+  local due = redis.call('ZCARD', at .. 'prioritized') + redis.call('ZCOUNT', at .. 'delayed', '-inf', (now + 1) * 4096 - 1)
+  local later = redis.call('ZRANGEBYSCORE', at .. 'delayed', (now + 1) * 4096, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  local stalled = redis.call('LRANGE', at .. 'wait', 0, -1)
+  queues[#queues + 1] = { queue, due, later[2] and tostring(later[2] / 4096) or '', stalled, redis.call('LLEN', at .. 'active') }
+end
+local over = redis.call('ZRANGEBYSCORE', P .. 'expires', '-inf', now, 'LIMIT', 0, 200)
+local next = redis.call('ZRANGEBYSCORE', P .. 'expires', '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+if redis.call('SET', P .. 'clean', '1', 'NX', 'PX', ARGV[2]) then
+  for _, one in ipairs(queues) do
+    for _, set in ipairs({ 'completed', 'failed' }) do
+      local old = redis.call('ZRANGEBYSCORE', base(one[1]) .. set, '-inf', now - ARGV[3], 'LIMIT', 0, 1000)
+      for _, id in ipairs(old) do
+        if not isOwed(id) then drop(id) end
+      end
+    end
+  end
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', P .. 'reserved', '-inf', now - 60000, 'LIMIT', 0, 10000)) do
+    redis.call('ZREM', P .. 'reserved', id)
+    dropIfGone(id)
+  end
+  for _, id in ipairs(redis.call('HRANDFIELD', P .. 'jobs', 20)) do
+    if not redis.call('ZSCORE', P .. 'reserved', id) then dropIfGone(id) end
   end
 end
-return said
+return { queues, over, next[2] or '', redis.call('TIME') }
 `;
 
-/** The numbers of the last end that is known and of the newest: the records of those that ended in between. */
-const SINCE = `
-local found = {}
-local function find(name, prefix)
-  for _, one in ipairs(redis.call('ZRANGEBYSCORE', P .. name, '(' .. ARGV[1], ARGV[2])) do
-    local rec = string.sub(one, 1, #prefix) == prefix and redis.call('HGET', job(string.sub(one, #prefix + 1)), 'rec')
-    if rec then found[#found + 1] = rec end
-  end
-end
-find('ended', '')
-for _, front in ipairs(redis.call('SMEMBERS', P .. 'owers')) do find('owes:' .. front, 'j') end
-return found
+/** id: it was not to be expired after all. */
+const KEEP_ON = `
+return redis.call('ZREM', P .. 'expires', ARGV[1])
+`;
+
+/** id: forgets a job that has not begun. */
+const WITHDRAW = `
+local _, _, _, queue = entry(ARGV[1])
+if queue and waits(base(queue), ARGV[1]) and redis.call('HGET', base(queue) .. ARGV[1], 'atm') == false then drop(ARGV[1]) end
+return 0
+`;
+
+/** now, until, limit: names of owed webhooks that no server sends; this one does until then. */
+const TAKE_WEBHOOKS = `
+goOnIfFull()
+local names = redis.call('ZRANGEBYSCORE', P .. 'owed', '-inf', ARGV[1], 'LIMIT', 0, ARGV[3])
+for _, name in ipairs(names) do redis.call('ZADD', P .. 'owed', ARGV[2], name) end
+return names
+`;
+
+/** A write of nothing, which a Redis refuses that has no memory or no disk for more. */
+const PROBE = `
+return redis.call('SETRANGE', P .. 'none', 0, '')
 `;
 
 function script(body: string): Script {
@@ -424,22 +410,18 @@ function script(body: string): Script {
 }
 
 export const SCRIPTS = {
-  accept: script(ACCEPT),
-  change: script(CHANGE),
-  added: script(ADDED),
-  progress: script(PROGRESS),
-  withdraw: script(WITHDRAW),
+  reserve: script(RESERVE),
+  read: script(READ),
   list: script(LIST),
-  look: script(LOOK),
-  leave: script(LEAVE),
-  sweep: script(SWEEP),
-  search: script(SEARCH),
-  heads: script(HEADS),
+  move: script(MOVE),
+  cancel: script(CANCEL),
+  keep: script(KEEP),
   held: script(HELD),
-  since: script(SINCE),
-  owe: script(OWE),
-  forgetWebhook: script(FORGET_WEBHOOK),
+  fetched: script(FETCHED),
+  heads: script(HEADS),
+  look: script(LOOK),
+  keepOn: script(KEEP_ON),
+  withdraw: script(WITHDRAW),
   takeWebhooks: script(TAKE_WEBHOOKS),
-  myWebhooks: script(MY_WEBHOOKS),
   probe: script(PROBE),
 } as const;

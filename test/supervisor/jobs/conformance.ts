@@ -23,6 +23,7 @@ export class StoreBench {
   readonly store: JobStore;
   readonly due: string[] = [];
   readonly changed: JobRecord[] = [];
+  readonly moved: string[] = [];
   readonly endedUnrun: JobRecord[] = [];
   readonly cancelled: string[] = [];
   #count = 0;
@@ -32,6 +33,7 @@ export class StoreBench {
     store.listener = {
       onDue: (model) => this.due.push(model),
       onChanged: (record) => this.changed.push(record),
+      onMoved: (id) => this.moved.push(id),
       onCancelled: (id) => this.cancelled.push(id),
       onEndedUnrun: (record) => this.endedUnrun.push(record),
       onFailed: (why) => assert.fail(why),

@@ -6,8 +6,13 @@ import type { RedisClient } from '../../../../supervisor/jobs/redis/load-package
 
 const SAFE = { appendonly: 'yes', appendfsync: 'always', 'maxmemory-policy': 'noeviction' };
 
-function redis(info: string, settings: Record<string, string> | Error = SAFE): RedisClient {
+function redis(
+  info: string,
+  settings: Record<string, string> | Error = SAFE,
+  keys: readonly string[] = [],
+): RedisClient {
   const client = {
+    exists: (key: string) => Promise.resolve(keys.includes(key) ? 1 : 0),
     info: () => Promise.resolve(`# Server\r\n${info.replaceAll(' ', '\r\n')}\r\n`),
     configGet: () => (settings instanceof Error ? Promise.reject(settings) : Promise.resolve(settings)),
   };
@@ -38,6 +43,11 @@ for (const mode of ['cluster', 'sentinel'])
       return true;
     });
   });
+
+test('the layout of an older version is refused', async () => {
+  const old = redis('redis_version:7.0.15 redis_mode:standalone', SAFE, ['banana:jobs:order']);
+  await assert.rejects(checkRedis(old), { message: /older version of this server.*give another database/ });
+});
 
 test('each setting that is not safe is named, and so is a CONFIG that is forbidden', async () => {
   const info = 'redis_version:7.0.15 redis_mode:standalone';

@@ -1,11 +1,12 @@
 /** Two fronts on one Redis: a job begins once, wherever one of them is cut off or frozen, and a stale one ends nothing. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test, type TestContext } from 'node:test';
-import { lockOf, nameOf } from '../../../../../supervisor/jobs/redis/line.js';
+import { nameOf } from '../../../../../supervisor/jobs/redis/queue-name.js';
 import { NO_LISTENER } from '../../../../../supervisor/jobs/job-store.js';
 import { needs } from '../../../../helpers/needs.js';
 import { eventually } from '../../../../helpers/server.js';
 import { StoreBench } from '../../../../supervisor/jobs/conformance.js';
+import { newStoredJob } from '../../../../supervisor/jobs/stored-jobs.js';
 import { RedisServer } from '../../../worker/api/store/redis-server.js';
 import { flush, openFront, type Front } from './fronts.js';
 import { RedisRoad } from './redis-road.js';
@@ -13,7 +14,11 @@ import { RedisRoad } from './redis-road.js';
 const isMissing = needs('redis-server');
 const OPTIONS = { skip: isMissing, timeout: 240_000 };
 const LOCK_MS = 1000;
-const LINE = nameOf({ model: 'm', version: null, route: '/' });
+const QUEUE = nameOf({ model: 'm', version: null, route: '/' });
+
+function lockOf(id: string): string {
+  return `banana:${QUEUE}:${id}:lock`;
+}
 
 let redis: RedisServer;
 if (isMissing === false) {
@@ -85,18 +90,12 @@ test('a job that another front has accepted wakes this one, and its end is seen 
   b.store.progress(id, 'b', { fraction: 0.5, text: 'half' });
   await b.bench.answer(id, 'b');
   await eventually(
-    () => a.bench.changed.at(-1)?.state === 'succeeded',
+    () => a.bench.moved.length === 3,
     5000,
-    () => 'a hears of no end',
+    () => `a hears of ${a.bench.moved.join()}`,
   );
-  assert.deepEqual(
-    a.bench.changed.map(({ state, progress }) => [state, progress?.text ?? null]),
-    [
-      ['running', null],
-      ['running', 'half'],
-      ['succeeded', 'half'],
-    ],
-  );
+  const { state, progress } = await a.bench.record(id);
+  assert.deepEqual([a.bench.moved, state, progress?.text], [[id, id, id], 'succeeded', 'half']);
 });
 
 test(
@@ -118,38 +117,46 @@ test(
   },
 );
 
-test("BullMQ's lock is where the fence looks for it, and another one stops the begin", OPTIONS, async (t) => {
-  const { road, a } = await pair(t);
-  const client = (await front(t)).link.commands;
-  const key = lockOf(LINE, await a.bench.accept());
-  const [id] = await a.bench.begin('mark');
-  assert.equal(await client.get(key), 'mark.1', 'the layout of this version of BullMQ');
-  await a.bench.answer(id as string);
-  const next = await a.bench.accept();
-  await a.store.idle();
-  road.hold('back'); // fetched, but not marked
-  const begin = a.bench.begin('late');
-  await eventually(
-    async () => (await client.get(lockOf(LINE, next))) === 'late.1',
-    5000,
-    () => 'not fetched',
-  );
-  await client.set(lockOf(LINE, next), 'of another front');
-  road.free();
-  assert.deepEqual([await begin, await a.bench.state(next)], [[], 'queued']);
-});
+test(
+  "BullMQ's layout is the one that the scripts know, and a foreign lock stops the outcome",
+  OPTIONS,
+  async (t) => {
+    const a = await front(t);
+    const client = a.link.commands;
+    const [id, waiting, delayed] = [
+      await a.bench.accept({ priority: 2 }),
+      await a.bench.accept({ priority: 1 }),
+      await a.bench.accept({ delayMs: 100_000 }),
+    ];
+    await a.bench.begin('mark');
+    const at = `banana:${QUEUE}:`;
+    assert.deepEqual(
+      [await client.get(lockOf(id)), await client.lRange(`${at}active`, 0, -1)],
+      ['mark', [id]],
+    );
+    assert.equal(await client.zScore(`${at}prioritized`, waiting), 9 * 2 ** 32 + 2);
+    const { dueAt } = await a.bench.record(delayed);
+    assert.equal(await client.zScore(`${at}delayed`, delayed), dueAt * 4096);
+    const { name, processedOn, ats, pb } = await client.hGetAll(at + id);
+    assert.deepEqual([name, Number(processedOn) > 0, ats, pb], ['/', true, '1', '1\nmark']);
+    await client.set(lockOf(id), 'of another front');
+    assert.equal(await a.bench.answer(id), null);
+  },
+);
 
-test('a front that dies after the fetch, before the mark: another one begins the job', OPTIONS, async (t) => {
-  const { road, a, b } = await pair(t);
-  const id = await a.bench.accept();
-  await a.store.idle();
-  const dead = a.bench.begin('a').catch(() => []);
-  await road.cutAfter(async () => (await b.link.commands.exists(lockOf(LINE, id))) === 1);
-  assert.deepEqual(await dead, []);
-  assert.deepEqual(await beginSoon(b, 'b'), [id]);
-  const { attempts } = await b.bench.record(id);
-  assert.equal(attempts, 1, 'the first one did not count');
-});
+test(
+  'a front that dies after the fetch loses the job, and a repeatable one runs again',
+  OPTIONS,
+  async (t) => {
+    const { road, a, b } = await pair(t);
+    const id = await a.bench.accept({ priority: 1 });
+    await a.store.idle();
+    const dead = a.bench.begin('a').catch(() => []);
+    await road.cutAfter(async () => (await b.link.commands.exists(lockOf(id))) === 1);
+    assert.deepEqual(await dead, []);
+    await stateSoon(b, id, 'lost');
+  },
+);
 
 test('a front that dies after the mark: the job is lost, or tried again', OPTIONS, async (t) => {
   const { road, a, b } = await pair(t);
@@ -236,10 +243,10 @@ test('a restart of Redis loses no running job: its front sets the lock again', O
   const id = await a.bench.accept();
   await a.bench.begin('a');
   road.cut();
-  await b.link.commands.del(lockOf(LINE, id)); // as after a restart that took longer than the lock
+  await b.link.commands.del(lockOf(id)); // as after a restart that took longer than the lock
   road.mend();
   await eventually(
-    async () => (await b.link.commands.exists(lockOf(LINE, id))) === 1,
+    async () => (await b.link.commands.exists(lockOf(id))) === 1,
     10_000,
     () => 'no lock',
   );
@@ -268,15 +275,21 @@ test('fronts of another database hear nothing of these', OPTIONS, async (t) => {
   assert.deepEqual([heard, other.store.hasDue('m')], [[], false]);
 });
 
-test('an entry that was never added is added by the sweep', OPTIONS, async (t) => {
-  const [a, b] = [await front(t), await front(t)];
-  const id = await a.bench.accept({ delayMs: 300_000 });
-  await a.store.cancel(id);
-  const lost = await a.bench.accept();
-  await a.store.idle();
-  await a.link.commands.del([`banana:queue:${LINE}:${lost}`, `banana:queue:${LINE}:prioritized`]);
-  assert.deepEqual(await beginSoon(b, 'b'), [lost]);
-});
+test(
+  'a key whose job was reserved and never added is taken by the next call of that key',
+  OPTIONS,
+  async (t) => {
+    const [a, b] = [await front(t), await front(t)];
+    const key = { scope: 's', content: 'c' };
+    const id = await a.bench.accept({ key, body: '1' });
+    const at = `banana:${QUEUE}:`;
+    await a.link.commands.del([at + id, `${at}prioritized`]);
+    const again = newStoredJob({ id: 'again', createdAt: Date.now(), key, body: '1' });
+    const known = await b.store.accept(again);
+    assert.deepEqual([known.is, known.is === 'known' && known.record.id], ['known', id]);
+    assert.deepEqual(await beginSoon(b, 'b'), [id]);
+  },
+);
 
 test('a Redis that is stuck fails each call within seconds, then all goes on', OPTIONS, async (t) => {
   const a = await front(t);

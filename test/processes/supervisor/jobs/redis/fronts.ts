@@ -1,12 +1,8 @@
 /** Stores on one Redis, as separate fronts have them, for tests. */
 import type { JobStore, KeepLimits } from '../../../../../supervisor/jobs/job-store.js';
 import { loadPackages } from '../../../../../supervisor/jobs/redis/load-packages.js';
-import type { JobClock } from '../../../../../supervisor/jobs/redis/redis-clock.js';
 import { RedisLink } from '../../../../../supervisor/jobs/redis/redis-link.js';
 import { RedisStore } from '../../../../../supervisor/jobs/redis/redis-store.js';
-
-/** With the clock of this process, which tests may mock. */
-export const OWN_CLOCK: JobClock = { now: () => Date.now(), set: () => {} };
 
 export interface Front {
   readonly store: RedisStore & JobStore;
@@ -15,7 +11,6 @@ export interface Front {
 
 export interface FrontOptions {
   readonly limits?: KeepLimits;
-  readonly clock?: JobClock;
   readonly lockMs?: number;
   readonly database?: number;
 }
@@ -48,6 +43,11 @@ export async function forgetFronts(port: number): Promise<void> {
   const { redis } = await loadPackages();
   const client = redis.createClient({ socket: { host: '127.0.0.1', port } });
   await client.connect();
-  await client.del(await client.keys('banana:jobs:front:*'));
+  const names = await client.zRange('banana:owed', 0, -1);
+  if (names.length > 0)
+    await client.zAdd(
+      'banana:owed',
+      names.map((value) => ({ score: 0, value })),
+    );
   client.destroy();
 }

@@ -1,4 +1,4 @@
-/** The store in Redis: the promises of every store. Its clock is this process's, because the suite mocks that. */
+/** The store in Redis: the promises of every store. */
 import { after, before } from 'node:test';
 import type { KeepLimits } from '../../../../../supervisor/jobs/job-store.js';
 import { needs } from '../../../../helpers/needs.js';
@@ -9,7 +9,7 @@ import {
 } from '../../../../supervisor/jobs/conformance.js';
 import { followsModel } from '../../../../supervisor/jobs/store-property.js';
 import { RedisServer } from '../../../worker/api/store/redis-server.js';
-import { flush, forgetFronts, openFront, OWN_CLOCK } from './fronts.js';
+import { flush, forgetFronts, openFront } from './fronts.js';
 
 const isMissing = needs('redis-server');
 let redis: RedisServer;
@@ -19,7 +19,7 @@ if (isMissing === false) {
   after(() => redis.down());
   conformance('redis', async (limits) => {
     await flush(redis.port);
-    const { store } = await openFront(redis.port, { limits, clock: OWN_CLOCK });
+    const { store } = await openFront(redis.port, { limits });
     return { store, idle: () => store.idle(), close: () => store.close() };
   });
 
@@ -27,7 +27,7 @@ if (isMissing === false) {
     'redis',
     async (limits) => {
       await flush(redis.port);
-      const { store } = await openFront(redis.port, { limits, clock: OWN_CLOCK, lockMs: 60_000 });
+      const { store } = await openFront(redis.port, { limits, lockMs: 60_000 });
       const look = (): Promise<void> => {
         store.onOpen();
         return store.idle();

@@ -1,0 +1,98 @@
+/**
+ * Reads what happens to jobs on all servers from the streams of events that BullMQ writes, and from our own stream of new
+ * queues and of cancels: on one connection, with one command at a time, however many clients wait.
+ */
+import type { RedisLink } from './redis-link.js';
+import { PREFIX } from './queue-name.js';
+import { NEWS } from './scripts.js';
+
+export interface NewsListener {
+  /** A job of this queue waits. */
+  onWaiting(queue: string, id: string): void;
+  /** The record of this job is another one. */
+  onMoved(id: string): void;
+  /** A client has cancelled this job, which runs. */
+  onCancelled(id: string): void;
+}
+
+type Fields = readonly string[];
+type Reply = readonly (readonly [key: string, entries: readonly (readonly [id: string, fields: Fields])[]])[];
+
+/** Events after which the record of a job is another one. */
+const MOVES: ReadonlySet<string> = new Set(['active', 'completed', 'failed', 'delayed', 'progress']);
+
+const BLOCK_MS = 5000;
+const MOST = 1000;
+
+/** Events of a queue that this server has just learned of are news if they are no older. */
+const NEW_MS = 10_000;
+
+export class NewsReader {
+  readonly #link: RedisLink;
+  readonly #listener: NewsListener;
+  /** The last entries that were read, by key. */
+  readonly #read = new Map<string, string>();
+  #round = 0;
+
+  constructor(link: RedisLink, listener: NewsListener) {
+    this.#link = link;
+    this.#listener = listener;
+  }
+
+  /** `nowMs`: of Redis. Goes on where it was after a connection was lost. */
+  start(queues: Iterable<string>, nowMs: number): void {
+    for (const key of [NEWS, ...Array.from(queues, eventsOf)]) this.#add(key, nowMs);
+    this.#round += 1;
+    void this.#loop(this.#round);
+  }
+
+  /** A queue is there since now. */
+  addQueue(queue: string, nowMs: number): void {
+    if (this.#read.has(eventsOf(queue))) return;
+    this.#add(eventsOf(queue), nowMs - NEW_MS);
+    this.#link.unblockReader(); // the command that waits does not know of it
+  }
+
+  #add(key: string, nowMs: number): void {
+    if (!this.#read.has(key)) this.#read.set(key, `${Math.max(0, Math.floor(nowMs))}-0`);
+  }
+
+  /** Ends with the connection; the next one starts it again. */
+  async #loop(round: number): Promise<void> {
+    for (;;) {
+      const keys = [...this.#read.keys()];
+      const streams = [...keys, ...keys.map((key) => this.#read.get(key) as string)];
+      const args = ['XREAD', 'COUNT', String(MOST), 'BLOCK', String(BLOCK_MS), 'STREAMS', ...streams];
+      const reply = await this.#link.wait<Reply>(args).catch(() => undefined);
+      if (reply === undefined || round !== this.#round) return;
+      for (const [key, entries] of reply ?? []) this.#hear(key, entries);
+    }
+  }
+
+  #hear(key: string, entries: Reply[number][1]): void {
+    const queue = key.slice(PREFIX.length + 1, -':events'.length);
+    for (const [id, fields] of entries) {
+      this.#read.set(key, id);
+      if (key === NEWS) this.#onNews(fields, Number(id.split('-')[0]));
+      else this.#onEvent(queue, fields);
+    }
+  }
+
+  #onNews([kind, text = '']: Fields, atMs: number): void {
+    if (kind === 'cancel') this.#listener.onCancelled(text);
+    else if (kind === 'queue') this.addQueue(text, atMs);
+  }
+
+  #onEvent(queue: string, fields: Fields): void {
+    const named = new Map<string, string>();
+    for (let i = 0; i < fields.length; i += 2) named.set(fields[i] as string, fields[i + 1] as string);
+    const [event = '', id = ''] = [named.get('event'), named.get('jobId')];
+    // One that comes from elsewhere has no server (`active`), or was seen to be due before (`delayed`).
+    if (event === 'waiting' && !named.has('prev')) this.#listener.onWaiting(queue, id);
+    if (MOVES.has(event)) this.#listener.onMoved(id);
+  }
+}
+
+function eventsOf(queue: string): string {
+  return `${PREFIX}:${queue}:events`;
+}

@@ -1,0 +1,158 @@
+/**
+ * A server's work for all of them, once a second and in one command: looks which jobs are due, ends those that have expired
+ * or whose server has died, and drops those whose time is over. Two servers may do it at once, since each change is one step.
+ * The same look finds out that Redis does not answer: then the connections are dropped, which ends all commands under way.
+ */
+import { describeThrown } from '../../../protocol/errors.js';
+import { startLimit } from '../../machine/limit-timer.js';
+import { formatMs } from '../../options/units.js';
+import { expired, expiresAt } from '../job-rules.js';
+import type { JobSteps, StepParts } from './job-steps.js';
+
+const LOOK_MS = 1000;
+
+/** Redis is taken as away after this time without an answer. */
+const LOOK_LIMIT_MS = 3000;
+
+/** One server of all drops ended jobs. */
+const CLEAN_MS = 900;
+
+/** After a restart of Redis every server sets the locks of its jobs again, before one without a lock is called lost. */
+const SUSPECT_MS = 2000;
+
+/** A clock that is further off that of Redis is told to its operator. */
+const MAX_OFF_MS = 1000;
+
+const LEAST_WAIT_MS = 1;
+
+type Reply = readonly [
+  queues: readonly (readonly [
+    queue: string,
+    due: number,
+    nextDueMs: string,
+    stalled: readonly string[],
+    active: number,
+  ])[],
+  expired: readonly string[],
+  nextExpiryMs: string,
+  time: readonly [seconds: string, micros: string],
+];
+
+export interface UpkeepParts extends StepParts {
+  readonly steps: JobSteps;
+  /** The first look since the connections are open. */
+  readonly onFirstLook: (redisMs: number) => void;
+}
+
+export class Upkeep {
+  readonly #parts: UpkeepParts;
+  #timer: NodeJS.Timeout | null = null;
+  #underWay: Promise<void> | null = null;
+  /** Since when no lock is judged, on the monotonic clock, and the time of the last look. */
+  #openedAt = 0;
+  #lookedAtMs = Infinity;
+  #isFirst = true;
+  #hasWarned = false;
+  #isClosed = false;
+
+  constructor(parts: UpkeepParts) {
+    this.#parts = parts;
+  }
+
+  /** The connections are open, again. */
+  open(): void {
+    this.#openedAt = performance.now();
+    this.#isFirst = true;
+    this.start();
+  }
+
+  /** Looks now, then again and again. */
+  start(): void {
+    if (this.#isClosed || this.#underWay !== null) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#underWay = this.#look().then((nextMs) => {
+      this.#underWay = null;
+      if (!this.#isClosed) this.#timer = setTimeout(() => this.start(), nextMs).unref();
+    });
+  }
+
+  /** Resolves when no look is under way. */
+  async idle(): Promise<void> {
+    await this.#underWay;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  /** Resolves with the time until the next look. */
+  async #look(): Promise<number> {
+    const { link, limits, listener } = this.#parts;
+    const limit = startLimit(LOOK_LIMIT_MS, () =>
+      link.reset(`it did not answer within ${formatMs(LOOK_LIMIT_MS)}`),
+    );
+    try {
+      const nowMs = Date.now();
+      // This process was frozen, or its machine: the locks of others may have expired as its own have.
+      if (nowMs - this.#lookedAtMs > LOOK_LIMIT_MS) this.#openedAt = performance.now();
+      this.#lookedAtMs = nowMs;
+      const args = [nowMs, CLEAN_MS, limits.retentionMs].map(String);
+      const [queues, over, nextExpiryMs, time] = (await link.run('look', args)) as Reply;
+      this.#noteTime(time);
+      for (const [queue, due] of queues) {
+        const { model } = this.#parts.counts.set(queue, due);
+        if (due > 0) listener().onDue(model);
+      }
+      for (const id of over) await this.#expire(id);
+      await this.#lose(queues);
+      const times = [nextExpiryMs, ...queues.map(([, , nextDueMs]) => nextDueMs)];
+      const nextMs = Math.min(...times.map((text) => (text === '' ? Infinity : Number(text))));
+      return Math.min(LOOK_MS, Math.max(LEAST_WAIT_MS, nextMs - Date.now()));
+    } catch (error) {
+      if (!this.#isClosed) listener().onFailed(describeThrown(error).message);
+      return LOOK_MS;
+    } finally {
+      limit.stop();
+    }
+  }
+
+  async #expire(id: string): Promise<void> {
+    const { link, steps } = this.#parts;
+    const nowMs = Date.now();
+    const job = await steps.read(id);
+    if (job?.record.state === 'queued' && expiresAt(job.record) <= nowMs)
+      await steps.moveWaiting(job, expired(job.record, nowMs));
+    else await link.run('keepOn', [id]);
+  }
+
+  /** Jobs whose server lets their lock expire are lost, or tried again. */
+  async #lose(queues: Reply[0]): Promise<void> {
+    const { queues: bull, held, steps } = this.#parts;
+    if (performance.now() - this.#openedAt < SUSPECT_MS) return;
+    await held.renew(); // its own jobs are not stalled
+    for (const [queue, , , stalled, active] of queues) {
+      for (const id of stalled) {
+        const job = held.has(id) ? null : await steps.read(id);
+        if (job !== null) await steps.lose(job);
+      }
+      if (active > 0) await bull.get(queue).findStalled();
+    }
+  }
+
+  #noteTime([seconds, micros]: Reply[3]): void {
+    const { listener, onFirstLook } = this.#parts;
+    const redisMs = Number(seconds) * 1000 + Number(micros) / 1000;
+    if (this.#isFirst) onFirstLook(redisMs);
+    this.#isFirst = false;
+    const offMs = Math.round(performance.timeOrigin + performance.now() - redisMs);
+    if (Math.abs(offMs) <= MAX_OFF_MS) this.#hasWarned = false;
+    else if (!this.#hasWarned) {
+      this.#hasWarned = true;
+      const side = offMs > 0 ? 'ahead of' : 'behind';
+      listener().onWarning(
+        `the clock of this machine is ${Math.abs(offMs)} ms ${side} that of Redis: all servers need one time`,
+      );
+    }
+  }
+}
