@@ -11,7 +11,7 @@ import { Request, WebSocketRequest } from '../api/potassium/request.js';
 import type { InitContext, WebSocketConnection } from '../api/types.js';
 import type { CallInfo } from '../api/call-info.js';
 import { ANY_BATCH, type LoadedApp } from './loaded-app.js';
-import { isPotassiumResponse, replyOfResponse } from '../reply/potassium-response.js';
+import { isPotassiumResponse } from '../reply/potassium-response.js';
 import { PLAIN_HEAD, Reply } from '../formats/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { isResponse as isWebResponse } from '../reply/web-response.js';
@@ -97,22 +97,10 @@ function handle(definition: Definition, route: string, input: unknown, ctx: Call
   if (endpoint.kind === 'websocket')
     return endpoint.run(context, new WebSocketRequest(input as WebSocketConnection, ctx));
   const { run, legacy, batch, kind } = endpoint;
-  if (batch) return answerOf(() => onlyEntry(run(context, [new Request(input, ctx)])), replyOf);
-  const toReply = legacy ? jsonOf : kind === 'handler' ? replyOf : resultOf;
-  return answerOf(() => run(context, legacy ? input : new Request(input, ctx)), toReply);
-}
-
-/**
- * Runs a function for one call and returns its result, or a promise of it; a Response that it throws is an answer too.
- */
-function answerOf(run: () => unknown, toReply: (output: unknown) => unknown): unknown {
-  let output: unknown;
-  try {
-    output = run();
-  } catch (thrown) {
-    return replyOfThrown(thrown);
-  }
-  return isThenable(output) ? output.then(toReply, replyOfThrown) : toReply(output);
+  const check = legacy ? jsonOf : kind === 'handler' ? responseOf : resultOf;
+  const request = legacy ? input : new Request(input, ctx);
+  const output = batch ? onlyEntry(run(context, [request])) : run(context, request);
+  return isThenable(output) ? output.then(check) : check(output);
 }
 
 function handleBatch(
@@ -124,27 +112,21 @@ function handleBatch(
   const { run } = endpointOf(definition, route);
   const requests = inputs.map((input, i) => new Request(input, ctxs[i] as CallInfo));
   const returned = run(definition.context, requests);
-  return isThenable(returned) ? returned.then(repliesOf) : repliesOf(returned);
+  return isThenable(returned) ? returned.then(entriesOf) : entriesOf(returned);
 }
 
-/** Converts each entry of an array; `batch-entries.ts` reports any other value. */
-function repliesOf(returned: unknown): unknown {
-  return Array.isArray(returned) ? Array.from<unknown, unknown>(returned, replyOfEntry) : returned;
+/** Checks each entry of an array; `batch-entries.ts` reports any other value. */
+function entriesOf(returned: unknown): unknown {
+  return Array.isArray(returned) ? Array.from<unknown, unknown>(returned, entryOf) : returned;
 }
 
 /** An entry that is not an answer fails its own call. */
-function replyOfEntry(entry: unknown): unknown {
+function entryOf(entry: unknown): unknown {
   try {
-    return isThenable(entry) ? entry.then(replyOf, replyOfThrown) : replyOf(entry);
+    return isThenable(entry) ? entry.then(responseOf) : responseOf(entry);
   } catch (wrong) {
     return wrong instanceof Error ? wrong : new Error(describeThrown(wrong).message);
   }
-}
-
-/** Returns a thrown `Response`, from any depth of calls, as the answer; throws anything else again. */
-function replyOfThrown(thrown: unknown): unknown {
-  if (isPotassiumResponse(thrown)) return replyOfResponse(thrown);
-  throw thrown;
 }
 
 /** Whether an output has the same meaning in every kind of app, so that the end of the call encodes it. */
@@ -160,13 +142,12 @@ function jsonOf(output: unknown): unknown {
   return new Reply({ ...PLAIN_HEAD, contentType: 'application/json' }, { kind: 'json', value: output });
 }
 
-function replyOf(output: unknown): unknown {
-  if (isPotassiumResponse(output)) return replyOfResponse(output);
-  if (isCommonOutput(output)) return output;
+function responseOf(output: unknown): unknown {
+  if (isPotassiumResponse(output) || isCommonOutput(output)) return output;
   throw new TypeError('Potassium Response object not returned');
 }
 
 /** A background function may return nothing. */
 function resultOf(output: unknown): unknown {
-  return isPotassiumResponse(output) ? replyOfResponse(output) : jsonOf(output);
+  return isPotassiumResponse(output) ? output : jsonOf(output);
 }

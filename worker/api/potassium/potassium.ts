@@ -23,7 +23,6 @@ import {
   type WebSocketHandler,
 } from './definition.js';
 import { noteMade, placeMade, serveInWorker, type AppPlace } from '../in-worker.js';
-import { NO_WISHES } from '../input-wishes.js';
 import { appFile, starter, type AppServeOptions } from '../starter.js';
 import type { InitContext } from '../types.js';
 import { testClientOf, type TestClient } from '../test-client.js';
@@ -112,17 +111,8 @@ export class Potassium<Context extends object = any> {
   handler(first: unknown = '/', second?: unknown, third?: unknown): unknown {
     if (typeof first === 'function') {
       if (this.#endpoints.get('/')?.legacy === false) throw new RouteAlreadyInUseException('/');
-      const run = first as Endpoint['run'];
-      this.#endpoints.set('/', {
-        kind: 'handler',
-        input: 'any',
-        wishes: NO_WISHES,
-        legacy: true,
-        batch: false,
-        webhook: null,
-        repeat: {},
-        run,
-      });
+      const endpoint = endpointOf('handler', '/', { raw: true }, first as Endpoint['run']);
+      this.#endpoints.set('/', { ...endpoint, legacy: true });
       return first;
     }
     return this.#register('handler', first, second, third);
