@@ -26,38 +26,38 @@ export { HttpError } from './worker/api/http-error.js';
 export { Request, WebSocketRequest } from './worker/api/potassium/request.js';
 export { RequestHeaders } from './worker/api/potassium/request-headers.js';
 export { Response, Response as PotassiumResponse } from './worker/api/potassium/response.js';
-export { InvalidEndpointTypeException, RouteAlreadyInUseException } from './worker/api/potassium/errors.js';
 export { Potassium } from './worker/api/potassium/potassium.js';
 export { Context, type SystemProperties } from './worker/api/mms/context.js';
-export { Dimension } from './worker/api/mms/dimension.js';
 export type { Item, ItemPart, ItemResult, ItemValue, JsonValue, Manifest } from './worker/api/mms/item.js';
-export type { MetricsStore } from './worker/api/mms/metrics-store.js';
+export { Dimension, type MetricsStore } from './worker/api/mms/metrics-store.js';
 export { ModelHandler } from './worker/api/mms/model-handler.js';
 export { PredictionException } from './worker/api/mms/prediction-exception.js';
-export type { RequestProperties } from './worker/api/mms/request-properties.js';
-export type { RequestProcessor } from './worker/api/mms/request-processor.js';
+export type { RequestProcessor, RequestProperties } from './worker/api/mms/request-processor.js';
 export type { AppServeOptions } from './worker/api/starter.js';
 export type { TestClient, TestRequest, TestResponse } from './worker/api/test-client.js';
 export type { PotassiumOptions } from './worker/api/potassium/potassium.js';
-export type {
-  Background,
-  BackgroundOptions,
-  BatchEntry,
-  BatchHandler,
-  BatchRouteOptions,
-  Handler,
-  LegacyHandler,
-  RouteOptions,
-  WebSocketHandler,
+export {
+  InvalidEndpointTypeException,
+  RouteAlreadyInUseException,
+  type Background,
+  type BackgroundOptions,
+  type BatchEntry,
+  type BatchHandler,
+  type BatchRouteOptions,
+  type Handler,
+  type LegacyHandler,
+  type RouteOptions,
+  type WebSocketHandler,
 } from './worker/api/potassium/definition.js';
 export type { ServedFunctions } from './worker/api/serve-functions.js';
-export type { Signature, TensorSpec } from './worker/api/signature.js';
 export {
   Tensor,
   type AnyTensor,
   type Datatype,
   type Float16Data,
+  type Signature,
   type TensorData,
+  type TensorSpec,
 } from './worker/api/tensor.js';
 export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
 export type { ModelSource, ServeOptions } from './supervisor/plan/given-options.js';

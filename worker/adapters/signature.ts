@@ -1,6 +1,13 @@
 /** Reads and checks the export `signature`: the names, datatypes and shapes of an app's inputs and outputs. */
-import type { Signature, TensorSpec } from '../api/signature.js';
-import { DATATYPES, isDatatype, kindOf, MAX_DIMENSIONS, shown } from '../api/tensor.js';
+import {
+  type Signature,
+  type TensorSpec,
+  DATATYPES,
+  isDatatype,
+  kindOf,
+  MAX_DIMENSIONS,
+  shown,
+} from '../api/tensor.js';
 
 /** Returns the app's signature, if it exports one. @throws a TypeError that names the tensor if it is no signature */
 export function signatureOf(exports: Readonly<Record<string, unknown>>): { signature?: Signature } {

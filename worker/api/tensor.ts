@@ -95,6 +95,20 @@ export class Tensor<D extends Datatype = Datatype> {
 /** A tensor of any datatype; a test of `datatype` tells TypeScript the type of `data`. */
 export type AnyTensor = { [D in Datatype]: Tensor<D> }[Datatype];
 
+/** One input or output of an app that describes them. */
+export interface TensorSpec {
+  readonly name: string;
+  readonly datatype: Datatype;
+  /** The size of each dimension; −1 for one that may have any size. Left out: nobody knows how many dimensions there are. */
+  readonly shape?: readonly number[];
+}
+
+/** The signature of an app: the names, datatypes and shapes of its inputs and outputs. */
+export interface Signature {
+  readonly inputs: readonly TensorSpec[];
+  readonly outputs: readonly TensorSpec[];
+}
+
 function bitsOf({ buffer, byteOffset, length }: Float16Data): Uint16Array {
   return new Uint16Array(buffer, byteOffset, length);
 }

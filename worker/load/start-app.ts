@@ -2,7 +2,6 @@
  * Starts an app: import, `init`, one call with the example. A failure is a {@link StartFailure}, which ends the worker.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { Channel } from '../../protocol/wire/channel.js';
 import { describeThrown, type ErrorCode } from '../../protocol/errors.js';
 import {
   MAX_CONCURRENCY,
@@ -11,9 +10,8 @@ import {
   type LoadedInfo,
   type StartSpec,
 } from '../../protocol/wire/messages.js';
-import type { AppMetrics, WorkerInfo } from '../api/types.js';
 import { appLog } from '../report/app-log.js';
-import { CallContext } from '../run/call-context.js';
+import { CallContext, type CallSurroundings } from '../run/call-context.js';
 import { AppLoadError } from './explain-load-error.js';
 import { loadApp } from './load-app.js';
 import type { LoadedApp, OwnDescription } from '../adapters/loaded-app.js';
@@ -82,11 +80,8 @@ export function loadedInfo({ description, shutdown }: LoadedApp, concurrency: nu
 }
 
 /** The process and the slot in which an app starts. */
-export interface Start {
-  readonly channel: Channel;
+export interface Start extends CallSurroundings {
   readonly spec: StartSpec;
-  readonly worker: WorkerInfo;
-  readonly metrics: AppMetrics;
   readonly prints: PrintAttribution;
 }
 
@@ -118,7 +113,7 @@ export async function initApp(app: LoadedApp, start: Start): Promise<number> {
 async function runExample(
   app: LoadedApp,
   { route, input }: NonNullable<OwnDescription['example']>,
-  { channel, worker, metrics, prints }: Start,
+  start: Start,
 ): Promise<void> {
   const call: Call = {
     id: 0,
@@ -138,9 +133,9 @@ async function runExample(
     answer: 'auto',
     dialectParams: '',
   };
-  const ctx = new CallContext(call, [], { worker, metrics, channel });
+  const ctx = new CallContext(call, [], start);
   const { consumeOutput } = await import('../reply/consume-output.js');
-  await prints.run('example', async () => consumeOutput(await app.handle(route, input, ctx), call));
+  await start.prints.run('example', async () => consumeOutput(await app.handle(route, input, ctx), call));
 }
 
 /** Returns options as plain data, so that a function or a class instance in them does not break the message. */

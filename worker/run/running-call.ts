@@ -9,8 +9,7 @@ import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError } from '../../protocol/errors.js';
 import { MAX_TEXT_CHARS, type Call, type ReplyHead } from '../../protocol/wire/messages.js';
 import type { LoadedApp } from '../adapters/loaded-app.js';
-import type { AppMetrics, WorkerInfo } from '../api/types.js';
-import { CallContext } from './call-context.js';
+import { CallContext, type CallSurroundings } from './call-context.js';
 import { CallSocket } from './call-socket.js';
 import { failureOf } from '../failures/failure.js';
 import type { InputWishes } from '../api/input-wishes.js';
@@ -51,12 +50,9 @@ export interface Run {
 }
 
 /** The parts that all calls of a worker share. */
-export interface CallHost {
+export interface CallHost extends CallSurroundings {
   readonly app: LoadedApp;
-  readonly channel: Channel;
   readonly prints: PrintAttribution;
-  readonly worker: WorkerInfo;
-  readonly metrics: AppMetrics;
   readonly maxOutputBytes: number;
   readonly streamWindowBytes: number;
   /** Called once per call, when its ending is in the channel. */
@@ -73,8 +69,10 @@ export class RunningCall {
   #stream: StreamSender | null = null;
   /** Writes the answer, if the dialect has a format of its own. */
   #exchange: Exchange | null = null;
-  #cancelled = false;
-  #thrown: unknown = undefined;
+  /** True once no client waits for the call any more. */
+  cancelled = false;
+  /** The error that failed the call; undefined if there was none. */
+  thrown: unknown = undefined;
 
   /** Call it after the note of the call's beginning is written. */
   constructor(host: CallHost, { call, pieces }: WaitingCall, run: Run) {
@@ -87,22 +85,12 @@ export class RunningCall {
     this.socket = isSocket ? new CallSocket(channel, call.id, streamWindowBytes) : null;
   }
 
-  /** True once no client waits for the call any more. */
-  get cancelled(): boolean {
-    return this.#cancelled;
-  }
-
-  /** The error that failed the call; undefined if there was none. */
-  get thrown(): unknown {
-    return this.#thrown;
-  }
-
   get runMs(): number {
     return performance.now() - this.run.beganAtMs;
   }
 
   cancel(reason: string): void {
-    this.#cancelled = true;
+    this.cancelled = true;
     this.ctx.abort(reason);
     this.#stream?.cancel();
     this.socket?.cancel();
@@ -169,7 +157,7 @@ export class RunningCall {
       this.#deliver(thrown);
       return;
     }
-    this.#thrown = thrown;
+    this.thrown = thrown;
     const error = failureOf(thrown);
     this.ctx.end();
     sendError(this.#host.channel, this.call.id, error, this.runMs);
@@ -192,7 +180,7 @@ export class RunningCall {
   }
 
   #hintNoReturn(output: unknown): void {
-    if (output === undefined && !this.#cancelled) hintOnce('no return', () => noReturn(this.call.route));
+    if (output === undefined && !this.cancelled) hintOnce('no return', () => noReturn(this.call.route));
   }
 
   #deliverValue(output: unknown): void {

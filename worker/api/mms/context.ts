@@ -3,8 +3,7 @@ import type { AppLog, AppMetrics, JobInfo, WorkerInfo } from '../types.js';
 import type { ItemPart, Manifest, ReadItem } from './item.js';
 import { addPythonNames } from './python-names.js';
 import { MetricsStore, takeMetrics, type StoredMetric } from './metrics-store.js';
-import type { RequestProperties } from './request-properties.js';
-import { RequestProcessor, type ItemRequest } from './request-processor.js';
+import { type RequestProperties, RequestProcessor, type ItemRequest } from './request-processor.js';
 
 /** System properties, by their names in Python and in TypeScript. */
 export interface SystemProperties {
@@ -25,14 +24,9 @@ export interface SystemProperties {
 }
 
 /** Facts about the model that do not change during the life of the worker. */
-export interface ModelFacts {
-  readonly modelName: string;
-  readonly manifest: Manifest | null;
-  readonly systemProperties: SystemProperties;
-  readonly worker: WorkerInfo;
-  readonly log: AppLog;
+type ModelFacts = Pick<Context, 'modelName' | 'manifest' | 'systemProperties' | 'worker' | 'log'> & {
   readonly metrics: AppMetrics;
-}
+};
 
 /** Sets the requests of the next batch and a new store of metrics. */
 export let beginBatch: (

@@ -2,8 +2,18 @@
 import type { Metric } from '../../../protocol/wire/messages.js';
 import { hintOnce } from '../../process/hint-once.js';
 import type { AppMetrics } from '../types.js';
-import type { Dimension } from './dimension.js';
 import { addPythonNames } from './python-names.js';
+
+/** A dimension of a metric, a name and a value: `new Dimension('Layer', 'conv1')`. */
+export class Dimension {
+  readonly name: string;
+  readonly value: string;
+
+  constructor(name: string, value: unknown) {
+    this.name = String(name);
+    this.value = String(value);
+  }
+}
 
 /** A metric as it was added; `idx` is the index of its item, null for all items. */
 export interface StoredMetric {

@@ -2,7 +2,6 @@
 import { MAX_PHRASE_CHARS, isPhrase } from '../../../protocol/wire/fields.js';
 import type { JobInfo } from '../types.js';
 import { addPythonNames } from './python-names.js';
-import { requestProperties, type RequestProperties } from './request-properties.js';
 
 /** A request as the worker has it. */
 export interface ItemRequest {
@@ -13,6 +12,9 @@ export interface ItemRequest {
   readonly job: JobInfo | null;
   progress(fraction: number, text?: string): void;
 }
+
+/** A string for each header, and `{ 'content-type': … }` for each field of the item. */
+export type RequestProperties = Readonly<Record<string, string | { readonly 'content-type': string }>>;
 
 export class RequestProcessor {
   readonly #request: ItemRequest;
@@ -101,4 +103,28 @@ function asPhrase(text: string): string {
   const short = text.slice(0, MAX_PHRASE_CHARS);
   if (isPhrase(short)) return short;
   return [...short].map((char) => (isPhrase(char) ? char : '?')).join('');
+}
+
+/** Looks a name up unchanged, then in lower case, which is the case of headers. */
+const ANY_CASE: ProxyHandler<Record<string, unknown>> = {
+  get: (target, key): unknown =>
+    typeof key === 'string' ? target[nameIn(target, key)] : Reflect.get(target, key),
+  has: (target, key) => (typeof key === 'string' ? nameIn(target, key) in target : Reflect.has(target, key)),
+};
+
+function nameIn(target: object, key: string): string {
+  return key in target ? key : key.toLowerCase();
+}
+
+/** `headers` have names in lower case; `fieldTypes` are content types by the name of the field. */
+function requestProperties(
+  headers: Readonly<Record<string, string>>,
+  fieldTypes: Readonly<Record<string, string>>,
+): RequestProperties {
+  const map = Object.create(null) as Record<string, string | { 'content-type': string }>;
+  for (const [name, type] of Object.entries(fieldTypes)) {
+    if (!Object.hasOwn(headers, name.toLowerCase())) map[name] = { 'content-type': type };
+  }
+  Object.assign(map, headers);
+  return new Proxy(map, ANY_CASE) as RequestProperties;
 }

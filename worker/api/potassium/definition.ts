@@ -101,7 +101,7 @@ export function endpointOf(
   const wishes = inputWishes({ ...options }, `${kind}('${path}')`);
   const input = options.raw === true || wishes.forms || wishes.text ? 'any' : 'json';
   const repeat = repeatOptions({ ...options }, `${kind}('${path}')`);
-  const webhook = options.resultWebhook === undefined ? null : checkedUrl(options.resultWebhook);
+  const webhook = options.resultWebhook === undefined ? null : parseWebhookUrl(options.resultWebhook).href;
   return { kind, input, wishes, legacy: false, batch, webhook, repeat, run };
 }
 
@@ -112,7 +112,20 @@ export function missing(path: string): () => never {
   };
 }
 
-/** @throws TypeError if the URL is not valid for a webhook */
-export function checkedUrl(url: unknown): string {
-  return parseWebhookUrl(url).href;
+/** An error in an app's definition, with Potassium's name. */
+export class RouteAlreadyInUseException extends Error {
+  override readonly name = 'RouteAlreadyInUseException';
+
+  constructor(path: string, why = '') {
+    super(`Route already in use: ${path}${why}`);
+  }
+}
+
+/** Another one, with the name and the text that Potassium has. */
+export class InvalidEndpointTypeException extends Error {
+  override readonly name = 'InvalidEndpointTypeException';
+
+  constructor() {
+    super("Invalid endpoint type. Must be 'handler' or 'background'"); // the text of Potassium
+  }
 }

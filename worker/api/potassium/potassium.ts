@@ -3,11 +3,12 @@
  * `starter.ts` starts the server.
  */
 import { isReservedPath } from '../../../protocol/reserved-paths.js';
+import { parseWebhookUrl } from '../../../protocol/webhooks.js';
 import type { Route } from '../../../protocol/wire/messages.js';
-import { RouteAlreadyInUseException, InvalidEndpointTypeException } from './errors.js';
 import {
+  RouteAlreadyInUseException,
+  InvalidEndpointTypeException,
   DEFINITION,
-  checkedUrl,
   endpointOf,
   missing,
   type Background,
@@ -146,7 +147,7 @@ export class Potassium<Context extends object = any> {
 
   /** Posts the JSON answer of every successful handler to this URL. The last call wins. */
   resultWebhook(url: string | { readonly url: string }): <F>(fn: F) => F {
-    this[DEFINITION].resultWebhook = checkedUrl(typeof url === 'string' ? url : url.url);
+    this[DEFINITION].resultWebhook = parseWebhookUrl(typeof url === 'string' ? url : url.url).href;
     return (fn) => fn;
   }
 

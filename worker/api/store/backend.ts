@@ -11,9 +11,19 @@ export interface Backend {
   close(): Promise<void>;
 }
 
-/** The expiry of a value that never expires: later than any clock, and still a number that a file can store. */
-export const NEVER_MS = Number.MAX_SAFE_INTEGER;
-
+/** In ms since the epoch; infinite for a value that never expires. */
 export function expiryOf(ttlMs: number | null): number {
-  return ttlMs === null ? NEVER_MS : Date.now() + ttlMs;
+  return Date.now() + (ttlMs ?? Infinity);
+}
+
+/** Loads a package that only one backend needs, when that backend is first used. */
+export async function loadPackage<T>(name: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (cause) {
+    const code = (cause as { code?: unknown } | null)?.code;
+    const why = typeof code === 'string' ? ` (${code})` : '';
+    const message = `This store needs the package ${name}, which cannot be loaded${why}. Run: npm install ${name}`;
+    throw new Error(message, { cause });
+  }
 }

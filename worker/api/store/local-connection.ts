@@ -2,8 +2,7 @@
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync, DatabaseSyncInstance } from '@photostructure/sqlite';
-import { inodeOf, prepareFile, setAside } from './local-file.js';
-import { withGuard } from './local-guard.js';
+import { inodeOf, prepareFile, setAside, withGuard } from './local-file.js';
 import { isDamage } from './sqlite-errors.js';
 
 const SETUP = `

@@ -1,10 +1,11 @@
 /**
- * Creates the file of a local store, and renames a damaged one.
+ * Creates the file of a local store, and renames a damaged one, one worker of this host at a time.
  *
  * No function here opens a file that SQLite has open in this process: closing it again would release this process's
- * locks on it. The caller holds the lock of `local-guard.ts`.
+ * locks on it. The caller holds the lock of `withGuard`.
  */
 import {
+  chmodSync,
   closeSync,
   existsSync,
   fstatSync,
@@ -15,6 +16,7 @@ import {
   statSync,
   type BigIntStats,
 } from 'node:fs';
+import type { DatabaseSync } from '@photostructure/sqlite';
 
 const OWNER_ONLY = 0o600;
 /** Files that SQLite keeps beside its database file. */
@@ -83,5 +85,25 @@ function beginsAsStore(file: string): boolean {
     return MAGIC.subarray(0, length).equals(head.subarray(0, length));
   } finally {
     closeSync(fd);
+  }
+}
+
+/**
+ * Lets one worker of this host at a time open the file of a store, or rename it: SQLite cannot protect the names of its
+ * files, and a store opened during a renaming would mix the files of two stores.
+ *
+ * It is a lock on an empty file beside the store, taken with SQLite, because Node has no file locks. The system frees
+ * it when a process dies. @throws SQLite's error for a busy file while another worker holds the lock
+ */
+export function withGuard<T>(Database: typeof DatabaseSync, file: string, step: () => T): T {
+  const path = `${file}-guard`;
+  const isNew = !existsSync(path);
+  const guard = new Database(path);
+  try {
+    if (isNew) chmodSync(path, 0o600);
+    guard.exec('BEGIN EXCLUSIVE');
+    return step();
+  } finally {
+    guard.close();
   }
 }

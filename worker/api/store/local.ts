@@ -9,14 +9,11 @@
 import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { DatabaseSync } from '@photostructure/sqlite';
-import { expiryOf, type Backend } from './backend.js';
-import { loadPackage } from './load-package.js';
+import { expiryOf, loadPackage, type Backend } from './backend.js';
 import { LocalConnection } from './local-connection.js';
-import { inodeOf, setAside } from './local-file.js';
-import { withGuard } from './local-guard.js';
-import { isBusy, isDamage, reasonOf } from './sqlite-errors.js';
+import { inodeOf, setAside, withGuard } from './local-file.js';
+import { isBusy, isDamage, reasonOf, untilFree } from './sqlite-errors.js';
 import { Sweeper } from './sweeper.js';
-import { untilFree } from './until-free.js';
 
 type Step<T> = (connection: LocalConnection) => T;
 
@@ -59,7 +56,7 @@ export class LocalBackend implements Backend {
   }
 
   set(key: string, bytes: Buffer, ttlMs: number | null): Promise<void> {
-    const expiresAt = ttlMs === null ? Infinity : expiryOf(ttlMs) / 1000;
+    const expiresAt = expiryOf(ttlMs) / 1000;
     return this.#write((connection) => connection.put(key, bytes, expiresAt));
   }
 

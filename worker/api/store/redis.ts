@@ -5,9 +5,8 @@
  * opens one, so an unreachable Redis costs each call one attempt, and none after it is back.
  */
 import type { createClient } from 'redis';
-import type { Backend } from './backend.js';
+import { loadPackage, type Backend } from './backend.js';
 import type { RedisAddress } from './config.js';
-import { loadPackage } from './load-package.js';
 
 type Client = ReturnType<typeof createClient>;
 type Library = typeof import('redis');

@@ -1,4 +1,5 @@
-/** Explains SQLite's error codes for a store: https://sqlite.org/rescode.html. */
+/** SQLite's errors for a store: which pass, and what the others mean (https://sqlite.org/rescode.html). */
+import { setTimeout } from 'node:timers/promises';
 import { getSystemErrorName } from 'node:util';
 
 const BUSY = 5;
@@ -59,4 +60,26 @@ export function reasonOf(error: Error): string {
 function systemName(error: Error): string {
   const { systemErrno } = error as { systemErrno?: unknown };
   return typeof systemErrno === 'number' && systemErrno > 0 ? ` (${getSystemErrorName(-systemErrno)})` : '';
+}
+
+/** Longest wait of a call while other processes write; the text of an error mentions it too. */
+const BUSY_LIMIT_MS = 30_000;
+const FIRST_DELAY_MS = 0.5;
+const LAST_DELAY_MS = 10;
+
+/**
+ * Runs a step, repeatedly while it meets a lock of another process: a wait in SQLite would block the event loop.
+ * @throws its error; that of a lock after the limit
+ */
+export async function untilFree<T>(step: () => T, limitMs = BUSY_LIMIT_MS): Promise<T> {
+  const beganAtMs = performance.now();
+  for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(2 * delayMs, LAST_DELAY_MS)) {
+    try {
+      return step();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() - beganAtMs >= limitMs) throw error;
+    }
+    // Random, so that two processes that collided once do not collide every time.
+    await setTimeout(delayMs * (0.5 + Math.random()));
+  }
 }

@@ -7,7 +7,7 @@ const AT_EVERY_TICK = 1000;
 const TICK_MS = 10_000;
 
 export class Sweeper {
-  /** Checks up to `limit` entries, from where it last stopped, and removes the expired ones. */
+  /** Checks up to `limit` entries, from where it last stopped, and removes the expired ones. Never throws. */
   readonly #sweep: (limit: number) => void;
   #timer: NodeJS.Timeout | null = null;
 
@@ -16,18 +16,11 @@ export class Sweeper {
   }
 
   afterWrite(): void {
-    this.#timer ??= setInterval(() => this.#step(AT_EVERY_TICK), TICK_MS).unref();
-    this.#step(AT_EVERY_WRITE);
+    this.#timer ??= setInterval(() => this.#sweep(AT_EVERY_TICK), TICK_MS).unref();
+    this.#sweep(AT_EVERY_WRITE);
   }
 
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
-  }
-  #step(limit: number): void {
-    try {
-      this.#sweep(limit);
-    } catch {
-      // The calls that meet an error of the store report it; the rest is removed at another time.
-    }
   }
 }

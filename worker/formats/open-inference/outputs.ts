@@ -1,7 +1,8 @@
 /** Turns what an app returned into tensors by name. */
 import { ServeError } from '../../../protocol/errors.js';
-import type { Signature, TensorSpec } from '../../api/signature.js';
 import {
+  type Signature,
+  type TensorSpec,
   elementCount,
   isDatatype,
   kindOf,

@@ -1,7 +1,7 @@
 /** Reads requests of the Open Inference Protocol: JSON, with the tensors in it or, as raw bytes, behind it. */
 import { badBody } from '../../../protocol/errors.js';
-import type { Signature } from '../../api/signature.js';
 import {
+  type Signature,
   DATATYPES,
   elementCount,
   isDatatype,

@@ -1,7 +1,14 @@
 /** Inputs of an app that has a signature: checked against it, or read without a head, because it says all. */
 import { badBody } from '../../../protocol/errors.js';
-import type { Signature, TensorSpec } from '../../api/signature.js';
-import { elementCount, newData, shown, type Datatype, type Tensor } from '../../api/tensor.js';
+import {
+  type Signature,
+  type TensorSpec,
+  elementCount,
+  newData,
+  shown,
+  type Datatype,
+  type Tensor,
+} from '../../api/tensor.js';
 import type { Refuse } from './elements.js';
 import { tensorOfBytes } from './raw-data.js';
 

@@ -1,6 +1,12 @@
 /** Inputs for a model without an example: to warm it up, and to compare it with its optimized graph. */
-import { elementCount, newData, Tensor, type TensorData } from '../../api/tensor.js';
-import type { Signature, TensorSpec } from '../../api/signature.js';
+import {
+  elementCount,
+  newData,
+  Tensor,
+  type TensorData,
+  type Signature,
+  type TensorSpec,
+} from '../../api/tensor.js';
 import { fill, type Filling } from '../../formats/open-inference/elements.js';
 import { FREE } from '../../formats/open-inference/signed-inputs.js';
 import type { Tensors } from './rows.js';

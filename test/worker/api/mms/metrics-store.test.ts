@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NO_METRICS } from '../../calls.js';
-import { Dimension } from '../../../../worker/api/mms/dimension.js';
-import { MetricsStore, takeMetrics } from '../../../../worker/api/mms/metrics-store.js';
+import { Dimension, MetricsStore, takeMetrics } from '../../../../worker/api/mms/metrics-store.js';
 import { writeHintsTo } from '../../../../worker/process/hint-once.js';
 
 const MODEL = [

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import {
   InvalidEndpointTypeException,
   RouteAlreadyInUseException,
-} from '../../../../worker/api/potassium/errors.js';
+  DEFINITION,
+} from '../../../../worker/api/potassium/definition.js';
 import { setImportingWorker } from '../../../../worker/api/in-worker.js';
-import { DEFINITION } from '../../../../worker/api/potassium/definition.js';
 import { Potassium } from '../../../../worker/api/potassium/potassium.js';
 import { Response } from '../../../../worker/api/potassium/response.js';
 

@@ -1,8 +1,7 @@
 /** Values of apps as tensors by name. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tensor } from '../../../../worker/api/tensor.js';
-import type { TensorSpec } from '../../../../worker/api/signature.js';
+import { Tensor, type TensorSpec } from '../../../../worker/api/tensor.js';
 import { outputsOf } from '../../../../worker/formats/open-inference/outputs.js';
 import { serveError } from '../../refusals.js';
 import { spec } from './tensors.js';

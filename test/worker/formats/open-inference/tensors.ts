@@ -1,7 +1,6 @@
 /** Tensors and signatures for tests. */
 import fc from 'fast-check';
-import { elementCount, Tensor, type Datatype } from '../../../../worker/api/tensor.js';
-import type { TensorSpec } from '../../../../worker/api/signature.js';
+import { elementCount, Tensor, type Datatype, type TensorSpec } from '../../../../worker/api/tensor.js';
 
 export function spec(datatype: Datatype, shape: readonly number[], name = 'x'): TensorSpec {
   return { name, datatype, shape };

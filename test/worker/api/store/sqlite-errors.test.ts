@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { untilFree } from '../../../../worker/api/store/until-free.js';
+import { untilFree } from '../../../../worker/api/store/sqlite-errors.js';
 
 const busy = (): Error => Object.assign(new Error('database is locked'), { errcode: 5 });
 
