@@ -22,9 +22,7 @@ def is_own(file: str) -> bool:
 
 def is_of_app(file: str) -> bool:
     """Whether the code is neither ours nor Python's nor an installed package's."""
-    return not (
-        is_own(file) or file.startswith((_STANDARD_FOLDER, "<")) or "site-packages" in file or "dist-packages" in file
-    )
+    return not is_machinery(file) and not _is_installed(file)
 
 
 def is_machinery(file: str) -> bool:
@@ -32,7 +30,11 @@ def is_machinery(file: str) -> bool:
     runs, as that of named tuples is, counts as Python's, although any package may have made it."""
     if is_own(file) or file.startswith("<"):
         return True
-    return file.startswith(_STANDARD_FOLDER) and "site-packages" not in file and "dist-packages" not in file
+    return file.startswith(_STANDARD_FOLDER) and not _is_installed(file)
+
+
+def _is_installed(file: str) -> bool:
+    return "site-packages" in file or "dist-packages" in file
 
 
 def first_frame_outside(thrown: BaseException) -> Optional[str]:

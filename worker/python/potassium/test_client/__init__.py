@@ -53,7 +53,6 @@ class TestClient:
         # Only the server reads `config` and other exports beside an app.
         self._app = PotassiumApp(app, ModuleType(app.name))
         self._thread = AppThread(self._app, self._note, app._write_event_chan)
-        self._thread.start_app()
 
     def post(self, path: str, **request: Any) -> TestResponse:
         """`json=` any JSON value; or `data=` bytes, text or a dict that is sent as a form. `headers=`, `content_type=`,

@@ -39,6 +39,7 @@ class AppThread:
     function."""
 
     def __init__(self, app: LoadedApp, note: Callable[..., Any], background_ended: Callable[[bool], None]) -> None:
+        """Returns when `init` has. Raises its exception."""
         self._app = app
         # The input of the call that runs; None while it is not read.
         self._input: Any = None
@@ -52,9 +53,6 @@ class AppThread:
         self._surroundings = CallSurroundings(worker, StderrLog(""), UncountedMetrics())  # type: ignore[arg-type]
         # A test may leave a call that never ends.
         self._thread = threading.Thread(target=self._run, name="potassium test client", daemon=True)
-
-    def start_app(self) -> None:
-        """Returns when `init` has. Raises its exception."""
         self._thread.start()
         self._started.result()
 

@@ -3,26 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict, Optional, Union
+from typing import Any, Optional, Union
 
 from banana_worker.values.array_values import on_cpu
 from banana_worker.values.tensor import FORMATS, Tensor, element_count, elements_of
-
-# By kind and size of numpy's types.
-_DATATYPES: Dict[str, str] = {
-    "b1": "BOOL",
-    "u1": "UINT8",
-    "u2": "UINT16",
-    "u4": "UINT32",
-    "u8": "UINT64",
-    "i1": "INT8",
-    "i2": "INT16",
-    "i4": "INT32",
-    "i8": "INT64",
-    "f2": "FP16",
-    "f4": "FP32",
-    "f8": "FP64",
-}
 
 
 def for_app(tensor: Tensor) -> Any:
@@ -79,8 +63,9 @@ def tensor_of_array(array: Any) -> Union[Tensor, str]:
             return Tensor("BYTES", shape, items)
         except TypeError as error:
             return str(error)
-    datatype = "BF16" if name == "bfloat16" else _DATATYPES.get(f"{kind}{array.dtype.itemsize}")
-    if datatype is None:
+    # The names are those of numpy in capitals, but for those of floats.
+    datatype = "BF16" if name == "bfloat16" else name.upper().replace("FLOAT", "FP")
+    if datatype not in FORMATS:
         return f"an array of {name} is not a tensor; convert it, such as with astype('float32')"
     if element_count(shape) == 0:
         return Tensor(datatype, shape, b"" if datatype != "UINT8" else memoryview(b""))
