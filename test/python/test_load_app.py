@@ -18,7 +18,7 @@ from banana_worker.load.load_app import load_app
 from banana_worker.load.load_module import Imported
 from banana_worker.process.hint_once import write_hints_to
 from banana_worker.protocol.messages import Device, Limits, StartSpec
-from banana_worker.formats.reply import Reply
+from banana_worker.reply.answer import reply_of
 
 
 def spec_of(path):
@@ -33,7 +33,7 @@ def loaded(path):
     except StartFailure as error:
         return {"error": error.detail or str(error), "first": str(error), "outlook": error.outlook}
     output = app.handle("/", 1, "the ctx")
-    value = output.body.value if isinstance(output, Reply) else output
+    value = reply_of(output).body.value
     return {"output": value, "options": app.description.model_options}
 
 

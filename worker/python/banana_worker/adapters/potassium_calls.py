@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, List
 from banana_worker.adapters.coroutine_functions import is_coroutine_function, then
 from banana_worker.adapters.exports import ModuleApp, assert_no_generator, concurrency_of, function_or_none
 from banana_worker.adapters.parameters import assert_takes, parameters_of
-from banana_worker.adapters.potassium_replies import json_of, replies_of, reply_of, reply_of_entry, result_of
+from banana_worker.adapters.potassium_replies import json_of, replies_of, reply_of, reply_of_entry
 from banana_worker.adapters.signature import signature_of
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.input_wishes import InputWishes
@@ -62,7 +62,7 @@ class PotassiumApp(ModuleApp):
         if endpoint.batch:
             returned = endpoint.run(context, [_request(input, ctx)])
             return then(returned, lambda entries: reply_of_entry(only_entry(entries)))
-        to_reply = reply_of if endpoint.kind == "handler" else result_of
+        to_reply = reply_of if endpoint.kind == "handler" else json_of
         return then(endpoint.run(context, _request(input, ctx)), to_reply)
 
     def handle_batch(self, route: str, inputs: List[Any], ctxs: List[CallContext]) -> Any:

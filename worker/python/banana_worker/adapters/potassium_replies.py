@@ -1,4 +1,5 @@
-"""Turns the outputs of a Potassium app's functions into replies."""
+"""Checks the outputs of a Potassium app's functions. A Response, and any other exception that was returned, stays as it is:
+the call ends with it."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 from banana_worker.adapters.coroutine_functions import then
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.reply import JsonBody, Reply, ReplyHead
-from banana_worker.reply.response import JSON_TYPE, Response, reply_of_response
+from banana_worker.reply.response import JSON_TYPE
 
 JSON_HEAD = ReplyHead(200, JSON_TYPE)
 
@@ -26,24 +27,18 @@ def reply_of_entry(entry: Any) -> Any:
 
 
 def reply_of(output: Any) -> Any:
-    """The reply that a Response describes. An exception that was returned fails the call."""
-    if isinstance(output, Response):
-        return reply_of_response(output)
+    """A handler must return a Response."""
     if isinstance(output, BaseException):
         return output
     given = f"the handler returned {kind_of(output)}; write `return Response(json=..., status=200)`"
     raise TypeError(f"Potassium Response object not returned: {given}")
 
 
-def result_of(output: Any) -> Any:
-    """A background function may return nothing."""
-    return reply_of(output) if isinstance(output, Response) else json_of(output)
-
-
 def json_of(output: Any) -> Any:
-    """A handler of Potassium up to 0.0.4 returns any JSON value, a list or a text included."""
+    """A background function, and a handler of Potassium up to 0.0.4, may return any JSON value, a list, a text or None
+    included."""
     if isinstance(output, BaseException):
-        return reply_of(output)
+        return output
     if hasattr(output, "__next__") or hasattr(output, "__anext__"):
         raise TypeError("a generator was returned as JSON; return it in a Response to stream it")
     return Reply(JSON_HEAD, JsonBody(output))
