@@ -27,7 +27,7 @@ import type { Standstill } from './slot-summary.js';
 export interface ServerResources {
   readonly guard: OrphanGuard;
   readonly spares: SpareProcesses;
-  readonly relay: OutputRelay;
+  readonly relay: Pick<OutputRelay, 'attach'>;
   /** Whether prints are marked with their call, for the JSON log. */
   readonly attributePrints: boolean;
   /** The largest answer that is not a stream. */

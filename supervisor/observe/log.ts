@@ -8,7 +8,8 @@ import { showLines, type OutputWriter } from './output-writer.js';
 import type { RecentLines } from './recent-lines.js';
 import { messageOf } from './stacks.js';
 
-export type Log = Logger;
+/** A pino logger, as far as it is used. */
+export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'isLevelEnabled'>;
 
 /**
  * `writer` null: lines go to files only. Lines in files have no colours, and have the date. `recent` gets the lines that are

@@ -8,7 +8,9 @@ import type { ServerOptions } from '../options/resolve.js';
 import { lineLog } from './line-log.js';
 import { LogFile } from './log-file.js';
 import { createLog, type Log } from './log.js';
+import { OutputRelay } from './output-relay.js';
 import { OutputWriter, StatusLine } from './output-writer.js';
+import { printCopies } from './prints.js';
 import { RecentLines } from './recent-lines.js';
 
 export class ServerLogs {
@@ -46,6 +48,14 @@ export class ServerLogs {
       callsTo === null && access.length === 0 ? null : createLog(format, 'info', callsTo, access, recent);
     const metricsLog = (name: string) => lineLog(format, infoTo, open(metricsLocation, name), recent);
     this.metrics = { host: metricsLog('mms_metrics.log'), model: metricsLog('model_metrics.log') };
+  }
+
+  /** Relays the output of workers to stdout, stderr, files and the page. `workers` returns their current number. */
+  relay({ logFormat, logPrefix }: ServerOptions, workers: () => number): OutputRelay {
+    const format = logFormat === 'text' && logPrefix === 'potassium' ? 'potassium' : logFormat;
+    const copies = this.printFiles.length === 0 ? null : printCopies(logFormat, this.printFiles);
+    const receivers = [copies, this.recent].filter((one) => one !== null);
+    return new OutputRelay(format, workers, this.writers, receivers);
   }
 
   /** Flushes all lines, for at most `limitMs`, and closes the files. */

@@ -22,7 +22,7 @@ import { MetricsParts } from '../metrics/metrics-parts.js';
 import type { Model } from '../models/model.js';
 import type { ModelEvent } from '../models/model-resources.js';
 import type { ModelRef } from '../models/models.js';
-import { ServerLogs } from '../observe/server-logs.js';
+import { ServerLogs, startReporter } from '../observe/server-logs.js';
 import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
 import type { ManagementPlan } from '../plan/plan-listeners.js';
 import type { ServerPlan } from '../plan/plan-server.js';
@@ -94,7 +94,13 @@ export class Server {
     const answers = this.#answers;
     const outcomes = jobOutcomes(log, answers, (bytes) => this.#unsent.share(bytes));
     const onEnd = (error: ServeError): void => void this.#drain({}, error);
-    this.#host = new ModelHost(plan, jobStore, this.#logs, closing, outcomes, onEnd);
+    const output = {
+      log,
+      relay: this.#logs.relay(options, () => plan.devices.slots),
+      attributePrints: options.logFormat !== 'text' || options.logPrefix === 'potassium',
+      startReporter: startReporter(options.logFormat, this.#logs),
+    };
+    this.#host = new ModelHost(plan, jobStore, output, closing, outcomes, onEnd);
     const { served, jobs, spares, memory } = this.#host;
     const facts = { version: VERSION, startedAt: new Date(), eventLoopDelay, replies: answers.replies };
     const readiness = (): ReadinessAnswer => this.#readiness();

@@ -21,9 +21,6 @@ import type { ManagedModel, Model } from '../../models/model.js';
 import type { ServerResources } from '../../models/model-resources.js';
 import { untilQuiet } from '../../models/waiters.js';
 import type { Log } from '../../observe/log.js';
-import { OutputRelay } from '../../observe/output-relay.js';
-import { printCopies } from '../../observe/prints.js';
-import { startReporter, type ServerLogs } from '../../observe/server-logs.js';
 import { formatMs } from '../../options/units.js';
 import type { ServerPlan } from '../../plan/plan-server.js';
 import { OrphanGuard } from '../../processes/orphan-guard.js';
@@ -47,6 +44,15 @@ export interface JobAnswers extends Omit<KeptJobsListener, 'onEnded'> {
   webhookOf(job: AnsweredJob): Webhook | null;
 }
 
+/** The plan of a server, without its listeners and pages. */
+export type HostPlan = Pick<
+  ServerPlan,
+  'models' | 'store' | 'budgets' | 'isMmsMode' | 'resolved' | 'devices' | 'sendAhead' | 'metrics'
+>;
+
+/** The places where a host reports what its workers do and print. */
+export type HostOutput = Pick<ServerResources, 'log' | 'relay' | 'attributePrints' | 'startReporter'>;
+
 export class ModelHost {
   readonly spares: SpareProcesses;
   /** Null without a memory budget. */
@@ -55,22 +61,22 @@ export class ModelHost {
   readonly jobs: KeptJobs;
   readonly served: ModelAdmin;
   isDraining = false;
-  readonly #plan: ServerPlan;
+  readonly #plan: HostPlan;
   readonly #log: Log;
   readonly #jobWebhooks: JobWebhooks;
 
   /** `jobStore`: open, and closed with the other parts. `onEnd` is called if no model can serve: the server must end. */
   constructor(
-    plan: ServerPlan,
+    plan: HostPlan,
     jobStore: JobStore,
-    logs: ServerLogs,
+    output: HostOutput,
     closing: Closing,
     answers: JobAnswers,
     onEnd: (error: ServeError) => void,
   ) {
     const { store, budgets } = plan;
     const { options } = plan.resolved;
-    const { log } = logs;
+    const { log } = output;
     this.#plan = plan;
     this.#log = log;
     store.reportTo((problem) => log.warn(problem));
@@ -91,7 +97,7 @@ export class ModelHost {
       await this.jobs.stop();
       await this.jobs.close();
     });
-    this.served = new ModelAdmin(plan.resolved, plan.isMmsMode, this.#resources(guard, logs), onEnd);
+    this.served = new ModelAdmin(plan.resolved, plan.isMmsMode, this.#resources(guard, output), onEnd);
     closing.onKill(() => this.#killWorkers());
     closing.onClose(() => this.#closeModels());
   }
@@ -156,16 +162,12 @@ export class ModelHost {
   }
 
   /** All that the models of a server share. */
-  #resources(guard: OrphanGuard, logs: ServerLogs): Omit<ServerResources, 'labelOf' | 'isDefault'> {
+  #resources(guard: OrphanGuard, output: HostOutput): Omit<ServerResources, 'labelOf' | 'isDefault'> {
     const { spares, memory, webhooks, jobs } = this;
     const { devices, sendAhead, resolved, metrics } = this.#plan;
     const { options } = resolved;
-    const { logFormat } = options;
-    const { log, writers, printFiles, recent } = logs;
-    const printFormat = logFormat === 'text' && options.logPrefix === 'potassium' ? 'potassium' : logFormat;
-    const copies = printFiles.length === 0 ? null : printCopies(logFormat, printFiles);
-    const receivers = [copies, recent].filter((one) => one !== null);
     return {
+      ...output,
       guard,
       spares,
       memory,
@@ -173,14 +175,10 @@ export class ModelHost {
       jobs,
       devices,
       sendAhead,
-      log,
       measuresLoad: metrics !== null,
       watch: options.watch,
       gate: new SpawnGate(options.spawnConcurrency, memory),
       budget: new ByteBudget(options.queueBytes),
-      relay: new OutputRelay(printFormat, () => devices.slots, writers, receivers),
-      startReporter: startReporter(logFormat, logs),
-      attributePrints: printFormat !== 'text',
       maxOutputBytes: options.maxOutput,
       withheldEnv: options.withholdEnv,
       retireLimits: retireLimits(options.drainTimeout),
