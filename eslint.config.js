@@ -14,6 +14,7 @@ export const ROOMS = [
   'optimize',
   'command',
   'serve.ts',
+  'embed',
   'server',
   'server/host',
   'server/models',
@@ -31,6 +32,7 @@ export const ROOMS = [
   'http/access',
   'http/json',
   'http/socket',
+  'functions',
   'models',
   'slots',
   'processes',
@@ -67,7 +69,7 @@ export const WORKER_ROOMS = [
 ];
 
 /** The rooms of the protocol: the wire may use texts, not the other way round. */
-export const PROTOCOL_ROOMS = ['wire', 'text'];
+export const PROTOCOL_ROOMS = ['wire', 'values', 'text'];
 
 /** How a relative import from a file of the room `from` names another room. */
 function importOf(room, from) {

@@ -23,6 +23,8 @@ export type {
   ErrorCode,
   Float16Data,
   FullModelRef,
+  FunctionCallOptions,
+  FunctionEvents,
   Handler,
   InferenceContext,
   InitContext,
@@ -40,6 +42,7 @@ export type {
   ModelRef,
   ModelsHandle,
   ModelSource,
+  ModelFunction,
   ModelStatus,
   NamedSource,
   Outcome,
@@ -59,6 +62,7 @@ export type {
   ServerStatus,
   Signature,
   StoreOptions,
+  SuperviseOptions,
   SystemProperties,
   TensorData,
   TensorSpec,
@@ -79,6 +83,7 @@ export type {
 const loaded = require('./index.js') as typeof Package;
 
 export const serve: typeof Package.serve = loaded.serve;
+export const supervise: typeof Package.supervise = loaded.supervise;
 export const sendWebhook: typeof Package.sendWebhook = loaded.sendWebhook;
 
 /* eslint-disable @typescript-eslint/no-explicit-any -- the same types as the classes */
@@ -109,6 +114,8 @@ export type ModelHandler<
   Input = readonly Package.Item[],
   Output = readonly Package.ItemResult[],
 > = Package.ModelHandler<Input, Output>;
+export const ServeError: typeof Package.ServeError = loaded.ServeError;
+export type ServeError = Package.ServeError;
 export const HttpError: typeof Package.HttpError = loaded.HttpError;
 export type HttpError = Package.HttpError;
 export const PredictionException: typeof Package.PredictionException = loaded.PredictionException;

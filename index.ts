@@ -4,6 +4,8 @@
  */
 import type { ServeOptions } from './supervisor/plan/given-options.js';
 import type { ServerHandle } from './supervisor/server/server-handle.js';
+import type { SuperviseOptions } from './supervisor/embed/given.js';
+import type { ModelFunction } from './supervisor/functions/function-types.js';
 import type { BananaApp } from './worker/api/types.js';
 import { setStarter } from './worker/api/starter.js';
 import { serveFunctions, type ServedFunctions } from './worker/api/serve-functions.js';
@@ -79,7 +81,13 @@ export type {
   WorkerStatus,
 } from './supervisor/models/model-status.js';
 export type { ScalingChange } from './supervisor/models/scaling-changes.js';
-export type { ErrorCode } from './protocol/errors.js';
+export type { SuperviseOptions } from './supervisor/embed/given.js';
+export type {
+  FunctionCallOptions,
+  FunctionEvents,
+  ModelFunction,
+} from './supervisor/functions/function-types.js';
+export { ServeError, type ErrorCode } from './protocol/errors.js';
 export type { LocalConfig, MemoryConfig, StoreOptions } from './worker/api/store/config.js';
 export { RedisConfig, S3Config } from './worker/api/store/config.js';
 export { Store } from './worker/api/store/store.js';
@@ -98,6 +106,19 @@ export function serve(app: ServedFunctions): Promise<void>;
 export function serve(options?: ServeOptions): Promise<ServerHandle>;
 export function serve(given: ServeOptions | ServedFunctions = {}): Promise<ServerHandle | void> {
   return isServedFunctions(given) ? serveFunctions(given) : serveFile(given);
+}
+
+/**
+ * Starts workers of an app and resolves with the app as a function once one is ready: no port is opened. `App` is the type of
+ * the app's module, `typeof import('./embed.js')`, from which the types of input and answer follow. Rejects with a
+ * `ServeError`: `SERVE_CONFIG` for a wrong option, with nothing started, else the reason why the app cannot start.
+ */
+export async function supervise<App = unknown>(
+  app: string | URL,
+  options: SuperviseOptions = {},
+): Promise<ModelFunction<App>> {
+  const front = await import('#front');
+  return front.supervise(app, options);
 }
 
 function isServedFunctions(given: ServeOptions | ServedFunctions): given is ServedFunctions {

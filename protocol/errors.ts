@@ -162,12 +162,14 @@ export class ServeError extends Error {
   readonly status: number;
   readonly kind: ErrorKind;
   readonly issues: readonly Issue[];
+  /** Whether the app may have begun to run the call; true if that is not known. Only errors of functions say it (`supervise`). */
+  readonly begun: boolean;
 
   constructor(
     code: ErrorCode,
     message?: string,
     options: Partial<
-      Pick<ServeError, 'detail' | 'retryAfterS' | 'status' | 'kind' | 'issues' | 'cause'>
+      Pick<ServeError, 'detail' | 'retryAfterS' | 'status' | 'kind' | 'issues' | 'cause' | 'begun'>
     > = {},
   ) {
     super(
@@ -180,6 +182,12 @@ export class ServeError extends Error {
     this.status = options.status ?? 0;
     this.kind = options.kind ?? '';
     this.issues = options.issues ?? [];
+    this.begun = options.begun ?? true;
+  }
+
+  /** Time after which it may be worth to try again; undefined if nobody knows. */
+  get retryAfterMs(): number | undefined {
+    return this.retryAfterS === undefined ? undefined : 1000 * this.retryAfterS;
   }
 }
 

@@ -58,6 +58,17 @@ const requires = {
     }));
   },
 };
+/** Errors of functions reach programs, which know their class by `index.ts`: so there is one copy of it. */
+const shared = {
+  name: 'shared',
+  setup({ onResolve }) {
+    onResolve({ filter: /\/errors\.js$/ }, ({ path, resolveDir }) =>
+      join(resolveDir, path) === `${DIST}protocol/errors.js`
+        ? { path: '../protocol/errors.js', external: true }
+        : null,
+    );
+  },
+};
 /** There is no `require` in ES modules. */
 const REQUIRE = `import { createRequire as requireFrom } from 'node:module';
 const require = requireFrom(import.meta.url);`;
@@ -73,7 +84,7 @@ const { outputFiles } = await build({
   format: 'esm',
   platform: 'node',
   target: 'node20.19',
-  plugins: [places, requires],
+  plugins: [places, requires, shared],
   banner: { js: REQUIRE },
   logLevel: 'warning',
 });

@@ -3,6 +3,7 @@ import type { ServeError } from '../protocol/errors.js';
 import type { ServeInternals, ServeOptions } from './plan/given-options.js';
 import type { ServerHandle } from './server/server-handle.js';
 
+export { supervise } from './embed/supervise.js';
 export { EXIT_CODES, runServerProcess } from './command/server-process.js';
 
 export async function serve(options: ServeOptions, internals: ServeInternals): Promise<ServerHandle> {

@@ -11,6 +11,7 @@ import { Channel } from '../protocol/wire/channel.js';
 import { ServeError, describeThrown, protocolError, type ErrorCode } from '../protocol/errors.js';
 import { lightSocket } from '../protocol/wire/light-socket.js';
 import { MAX_TEXT_CHARS, PROTOCOL_VERSION, type Message, type StartSpec } from '../protocol/wire/messages.js';
+import { V8_VERSION } from '../protocol/values/v8-values.js';
 import { watchAppExit } from './process/app-exit.js';
 import { appLog } from './report/app-log.js';
 import { OwnMetrics } from './report/app-metrics.js';
@@ -57,7 +58,8 @@ const webhooks = new WebhookHandover(channel, () => loop?.runningRequestId ?? ''
 offerWebhooks(webhooks);
 writeHintsTo((line) => appLog(channel, loop?.runningRequestId ?? '').warn(line));
 watchDescriptors();
-channel.send({ type: 'hello', protocol: PROTOCOL_VERSION, runtime: `node ${process.version}` });
+const runtime = `node ${process.version}`;
+channel.send({ type: 'hello', protocol: PROTOCOL_VERSION, runtime, values: V8_VERSION });
 channel.flush();
 
 if (process.argv.includes('--typescript')) void preloadTypeScript();

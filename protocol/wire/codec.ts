@@ -22,6 +22,7 @@ import {
   MAX_HEAD_BYTES,
   MESSAGES,
   METRIC,
+  THROWN,
   type Call,
   type CallFrame,
   type Message,
@@ -89,6 +90,7 @@ function toFields(message: Message): unknown[] {
 /** Whether the last field is left out. */
 function isLastUsual(message: Message): boolean {
   if (message.type === 'head') return message.phrase === '';
+  if (message.type === 'hello') return message.values === undefined;
   return message.type === 'fatal' && !message.transient;
 }
 
@@ -118,9 +120,11 @@ function readResult(f: unknown[]): Result {
 function errorFields(message: Extract<Message, { type: 'error' }>): unknown[] {
   const fields = writeRow(LAYOUTS.get('error') as Layout, message, ['error']);
   const issues = (message.issues ?? []).map((issue) => writeRow(ISSUE.layout, issue, []));
-  if (issues.length > 0) return [...fields.slice(0, -1), issues];
+  const { thrown } = message;
+  if (thrown !== undefined) return [...fields.slice(0, -2), issues, writeRow(THROWN.layout, thrown, [])];
+  if (issues.length > 0) return [...fields.slice(0, -2), issues];
   const isUsual = message.status === 0 && message.kind === '';
-  return fields.slice(0, isUsual ? -3 : -1);
+  return fields.slice(0, isUsual ? -4 : -2);
 }
 
 function routeField(route: Route): unknown {

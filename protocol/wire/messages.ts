@@ -270,6 +270,10 @@ export const METRIC = row({
 /** A wrong value in the input of a call. */
 export const ISSUE = row({ path: listOf(numberOrText), message: text });
 
+/** The error that an app threw, as text. */
+export const THROWN = row({ name: text, message: text, stack: text });
+export type Thrown = ReturnType<typeof THROWN>;
+
 /** `taken`: the front has it and will deliver it. `dropped`: it will not be sent. `unsent`: the server stopped first. */
 export const WEBHOOK_OUTCOMES = ['taken', 'dropped', 'delivered', 'failed', 'unsent'] as const;
 export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number];
@@ -312,7 +316,8 @@ export const MESSAGES = {
   webhookDone: { ref: webhookRef, outcome: oneOf(WEBHOOK_OUTCOMES) },
   ping: { ref: uint },
   stop: { graceMs: number },
-  hello: { protocol: uint, runtime: text },
+  /** `values`: version of the V8 values that it reads and writes (`protocol/values/`); left out by a worker without V8. */
+  hello: { protocol: uint, runtime: text, values: optional(uint) },
   loaded: { info: LOADED },
   /** `advice`: what it runs and how the operator makes that short, for the log. May be left out by a worker. */
   warmUp: { advice: text },
@@ -354,6 +359,8 @@ export const MESSAGES = {
     kind: orElse(known(ERROR_KINDS, ''), ''),
     /** The wrong values of the input, if the app found some. */
     issues: optional(listOf(ISSUE)),
+    /** Only for a call whose caller is a program, which may see it. */
+    thrown: optional(THROWN),
   },
   /** `fields`: further fields as JSON text of an object; empty if none. `requestId`: empty outside a call. */
   log: { level: text, message: text, fields: text, requestId: text },

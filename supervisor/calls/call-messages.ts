@@ -10,6 +10,7 @@ import {
   FIRST_WEBHOOK_REF,
   type Message,
   type ReplyHead,
+  type Thrown,
   MAX_FRAGMENT_BYTES,
   MAX_HEAD_BYTES,
 } from '../../protocol/wire/messages.js';
@@ -147,7 +148,7 @@ export class CallAnswers {
   }
 
   #onError(message: Message & { type: 'error' }): void {
-    const { id, runMs, detail, status, kind, issues = [] } = message;
+    const { id, runMs, detail, status, kind, issues = [], thrown } = message;
     const held = this.#worker.find(id);
     this.#checkNoResult(id);
     if (runMs > 0) this.#markBegun(held, runMs);
@@ -157,6 +158,7 @@ export class CallAnswers {
       status,
       kind,
       issues,
+      cause: thrown === undefined ? undefined : errorOf(thrown),
     });
     if (!held.call.settled) this.#worker.onCallError(held.call, error);
     held.call.fail(error, runMs);
@@ -200,6 +202,14 @@ export class CallAnswers {
     if (this.#worker.isActive(held)) return;
     throw protocolError(`an answer to call ${held.id}, before those sent earlier have ended`);
   }
+}
+
+/** Rebuilds an error of the app for a caller that is a program. */
+function errorOf({ name, message, stack }: Thrown): Error {
+  const error = new Error(message);
+  Object.defineProperty(error, 'name', { value: name, configurable: true, writable: true });
+  Object.defineProperty(error, 'stack', { value: stack, configurable: true, writable: true });
+  return error;
 }
 
 /** Writes a batch to its worker, as consecutive `call` frames of which the last is marked. `number` names it on the wire. */

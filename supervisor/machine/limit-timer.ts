@@ -1,4 +1,5 @@
 /** Timers: limits that act on time although this process was late, alarms, groups of timers, and waits with a limit. */
+import { loose } from './guest.js';
 
 /** Timers are normally a few milliseconds late. */
 const PUNCTUAL_MS = 20;
@@ -27,8 +28,9 @@ export function startLimit(delayMs: number, action: () => void): LimitTimer {
   let timer = setTimeout(() => {
     const lateMs = performance.now() - dueAtMs;
     if (lateMs <= PUNCTUAL_MS) action();
-    else timer = setTimeout(afterReading, Math.min(lateMs, MAX_CATCH_UP_MS));
+    else timer = loose(setTimeout(afterReading, Math.min(lateMs, MAX_CATCH_UP_MS)));
   }, delayMs);
+  loose(timer);
   // The event loop runs timers, then reads, then immediates.
   const afterReading = (): void => {
     immediate = setImmediate(action);
@@ -43,7 +45,7 @@ export function startLimit(delayMs: number, action: () => void): LimitTimer {
 
 /** Calls `action` once, after `delayMs`, however late. */
 function startTimer(delayMs: number, action: () => void): LimitTimer {
-  const timer = setTimeout(action, delayMs);
+  const timer = loose(setTimeout(action, delayMs));
   return { stop: () => clearTimeout(timer) };
 }
 

@@ -69,7 +69,7 @@ export class WorkerEvents {
     const { generations, resources } = this.#model;
     const { spec, options, skipsWarmUp } = generations.newest;
     const worker: WorkerHandle = startWorker(spec, options, resources, slot, skipsWarmUp, {
-      loaded: (info) => this.#loaded(worker, info),
+      loaded: (info, values) => this.#loaded(worker, info, values),
       finished: (call, runMs) => this.#finished(worker, call, runMs),
       told: (event) => this.#told(slot, worker, event),
     });
@@ -122,8 +122,9 @@ export class WorkerEvents {
     }
   }
 
-  #loaded(worker: WorkerHandle, info: LoadedInfo): LoadedLimits {
+  #loaded(worker: WorkerHandle, info: LoadedInfo, values: number | undefined): LoadedLimits {
     const { generations, resources } = this.#model;
+    resources.checkApp?.(info, values);
     const app = generations.of(worker) as Generation;
     app.update(info);
     if (app === generations.inForce) applyApp(this.#model);

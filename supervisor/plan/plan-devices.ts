@@ -38,6 +38,7 @@ export function boundsFactsOf(
 export async function findDevices(
   wishes: readonly ModelOptions[],
   stop: AbortSignal | undefined,
+  cores = availableCores(),
 ): Promise<{ devices: Devices; problems: readonly string[] }> {
   const needsNoGpu = wishes.every(({ gpus }) => gpus === 'none');
   const { gpus, result, problem } = await (needsNoGpu ? NOT_SEARCHED : discoverGpus(process.env, stop));
@@ -45,7 +46,7 @@ export async function findDevices(
     found: gpus,
     result,
     ...inheritedMask(process.env),
-    cores: availableCores(),
+    cores,
   });
   return {
     devices,

@@ -20,6 +20,7 @@ import {
   type BegunNote,
 } from '../../protocol/wire/begun-note.js';
 import { lighten } from '../../protocol/wire/light-socket.js';
+import { loose } from '../machine/guest.js';
 import { isEnding, isFrozen, killGroup } from '../machine/processes.js';
 import { inheritedEnv } from '../options/environment.js';
 import type { Exit } from './worker-death.js';
@@ -70,6 +71,7 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
   }
   const pid = child.pid as number;
   raiseOomScore(pid);
+  for (const handle of [child, ...child.stdio] as (Socket | null)[]) loose(handle);
   return {
     pid,
     framesIn: lighten(child.stdio[3] as Socket).pause(),

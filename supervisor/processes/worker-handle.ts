@@ -39,6 +39,7 @@ export class WorkerHandle extends CallWorker {
   readonly #stop: WorkerStop;
   readonly #end: WorkerEnd;
   readonly #webhooks: WorkerWebhooks;
+  #values: number | undefined;
   /** Its activity when its stream ended. */
   #lastMoment: Pick<WorkerDeath, 'during' | 'inWarmUp' | 'call'> = { during: 'start', call: null };
 
@@ -144,6 +145,7 @@ export class WorkerHandle extends CallWorker {
       case 'body':
         return this.#webhooks.take(message, pieces);
       case 'hello':
+        this.#values = message.values;
         return this.#start.onHello(message.protocol);
       case 'loaded':
         return this.#onLoaded(message.info);
@@ -167,7 +169,7 @@ export class WorkerHandle extends CallWorker {
     state.enter('loaded');
     if (state.name !== 'initializing') return; // asked to stop meanwhile: the code that it has loaded may be out of date
     try {
-      const limits = this.#listener.loaded(info);
+      const limits = this.#listener.loaded(info, this.#values);
       this.limits = limits;
       this.places = info.concurrency ?? 1;
       process.begun.concurrency = this.places;

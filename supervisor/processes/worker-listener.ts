@@ -65,8 +65,11 @@ export type WorkerEvent =
 
 /** Receives what happens to one worker. */
 export interface WorkerListener {
-  /** The app is imported. Returns the limits from now on. @throws SERVE_CONFIG if its options are wrong */
-  loaded(info: LoadedInfo): LoadedLimits;
+  /**
+   * The app is imported. Returns the limits from now on. `values`: version of the worker's V8 values, as it said in `hello`.
+   * @throws SERVE_CONFIG if its options are wrong
+   */
+  loaded(info: LoadedInfo, values: number | undefined): LoadedLimits;
   finished(call: Call, runMs: number | null): void;
   told(event: WorkerEvent): void;
 }

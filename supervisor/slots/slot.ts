@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import type { ServeError } from '../../protocol/errors.js';
 import type { Start } from '../budget/facts.js';
+import { loose } from '../machine/guest.js';
 import type { Placement } from '../machine/placement.js';
 import { NEW_SLOT, afterDeath, lackedMemory, neverFits, type RestartRules } from './restart-policy.js';
 import { nextSlotState, type SlotEvent, type SlotState } from './slot-lifecycle.js';
@@ -206,7 +207,7 @@ export class Slot {
   }
 
   #startSoon(start: Start): void {
-    if (this.#options.othersServe()) setTimeout(() => this.#start(start), OTHERS_FIRST_MS);
+    if (this.#options.othersServe()) loose(setTimeout(() => this.#start(start), OTHERS_FIRST_MS));
     else setImmediate(() => this.#start(start));
   }
 
@@ -334,7 +335,7 @@ export class Slot {
   }
 
   #backOff(delayMs: number, death: WorkerDeath): void {
-    this.#backoffTimer = setTimeout(() => this.#wait('pauseOver', null), delayMs);
+    this.#backoffTimer = loose(setTimeout(() => this.#wait('pauseOver', null), delayMs));
     this.#enter('badDeath', { name: 'backoff', untilMs: performance.now() + delayMs }, death); // may end the server
   }
 

@@ -1,5 +1,6 @@
 /** Turns the error of an app, thrown or returned, into the failure of its call. */
 import { ServeError, describeThrown } from '../../protocol/errors.js';
+import { MAX_TEXT_CHARS, type Thrown } from '../../protocol/wire/messages.js';
 import { isErrorStatus, isHttpError, type HttpError } from '../api/http-error.js';
 import { isPredictionException, type PredictionException } from '../api/mms/prediction-exception.js';
 import { stackOfApp } from '../process/stack-frame.js';
@@ -17,6 +18,19 @@ export function failureOf(thrown: unknown): ServeError {
   if (forClient !== null) return forClient;
   const kind = isOutOfMemory(thrown) ? 'out-of-memory' : 'exception';
   return new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail, kind });
+}
+
+/** Describes what the app threw to a caller that is a program. Never throws. */
+export function thrownAsText(thrown: unknown): Thrown {
+  const { message, stack } = describeThrown(thrown);
+  let name = 'Error';
+  try {
+    if (thrown instanceof Error) name = thrown.name;
+  } catch {
+    // a getter of the app threw
+  }
+  const cut = (text: unknown): string => String(text).slice(0, MAX_TEXT_CHARS);
+  return { name: cut(name), message: cut(message), stack: cut(stackOfApp(stack)) };
 }
 
 /** Whether it is an error of the server itself. Never throws. */

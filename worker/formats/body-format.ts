@@ -49,4 +49,6 @@ export interface Exchange {
    * errors, which the front words. @throws ServeError (or rejects with it), for the client; a stream is closed then
    */
   write(answer: Reply): Reply | Promise<Reply>;
+  /** The caller is a program: it may see the app's own error, and `undefined` is an answer. */
+  readonly isOfProgram?: true;
 }

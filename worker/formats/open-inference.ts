@@ -2,9 +2,8 @@
  * Calls of the Open Inference Protocol V2: the app gets its inputs as tensors by name, and its outputs leave as such.
  * What the client asked for, with its id, is kept from the request for the answer.
  */
-import { isUtf8 } from 'node:buffer';
 import { badBody, ServeError } from '../../protocol/errors.js';
-import { mediaType, splitHeaderLines } from '../../protocol/text/headers.js';
+import { splitHeaderLines } from '../../protocol/text/headers.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { type Signature, shown } from '../api/tensor.js';
 import type { CallParams } from '../api/types.js';
@@ -14,6 +13,7 @@ import { writeAnswer } from './open-inference/answer.js';
 import { outputsOf } from './open-inference/outputs.js';
 import { readRequest, type InferRequest } from './open-inference/request.js';
 import { checkInputs } from './open-inference/signed-inputs.js';
+import { errorText } from './error-text.js';
 import { Reply } from './reply.js';
 
 /** Length of the JSON at the beginning of a body with raw tensors. */
@@ -86,29 +86,6 @@ function jsonBytesOf(headers: string): number | null {
   const text = values.map(([, value]) => value).join(', ');
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw badBody(`${JSON_BYTES_HEADER} must be a whole number of bytes, not ${shown(text)}.`);
-}
-
-function errorText({ head, body }: Reply): string {
-  if (body.kind === 'stream') return '';
-  if (body.kind !== 'bytes') return textOf(body.value);
-  if (!isUtf8(body.bytes)) return 'The app refused this call.';
-  const text = Buffer.from(body.bytes).toString();
-  return mediaType(head.contentType) === 'application/json' ? textOf(parsed(text)) : text;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-/** Returns the message of an error as most apps write one, else all of it. */
-function textOf(value: unknown): string {
-  const { error = value } = (value ?? {}) as { readonly error?: unknown };
-  const { message = error } = (error ?? {}) as { readonly message?: unknown };
-  return typeof message === 'string' ? message : JSON.stringify(value) || '';
 }
 
 function refusal(message: string): ServeError {

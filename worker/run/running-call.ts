@@ -7,11 +7,11 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError } from '../../protocol/errors.js';
-import { MAX_TEXT_CHARS, type Call, type ReplyHead } from '../../protocol/wire/messages.js';
+import { MAX_TEXT_CHARS, type Call, type ReplyHead, type Thrown } from '../../protocol/wire/messages.js';
 import type { LoadedApp } from '../adapters/loaded-app.js';
 import { CallContext, type CallSurroundings } from './call-context.js';
 import { CallSocket } from './call-socket.js';
-import { failureOf } from '../failures/failure.js';
+import { failureOf, thrownAsText } from '../failures/failure.js';
 import type { InputWishes } from '../api/input-wishes.js';
 import type { EncodedOutput, Exchange } from '../formats/body-format.js';
 import { exchangeOf } from '../formats/index.js';
@@ -160,7 +160,8 @@ export class RunningCall {
     this.thrown = thrown;
     const error = failureOf(thrown);
     this.ctx.end();
-    sendError(this.#host.channel, this.call.id, error, this.runMs);
+    const tells = this.#exchange?.isOfProgram === true && error !== thrown;
+    sendError(this.#host.channel, this.call.id, error, this.runMs, tells ? thrownAsText(thrown) : undefined);
     this.#host.onEnded(this);
   }
 
@@ -180,7 +181,8 @@ export class RunningCall {
   }
 
   #hintNoReturn(output: unknown): void {
-    if (output === undefined && !this.cancelled) hintOnce('no return', () => noReturn(this.call.route));
+    if (output === undefined && !this.cancelled && this.#exchange?.isOfProgram !== true)
+      hintOnce('no return', () => noReturn(this.call.route));
   }
 
   #deliverValue(output: unknown): void {
@@ -294,7 +296,13 @@ function streamHead(head: ReplyHead, { typeFromChunk, byAccept }: StreamBody): S
 }
 
 /** Sends the ending of a call that failed. */
-export function sendError(channel: Channel, id: number, error: ServeError, runMs: number): void {
+export function sendError(
+  channel: Channel,
+  id: number,
+  error: ServeError,
+  runMs: number,
+  thrown?: Thrown,
+): void {
   const { code, message, detail, status, kind } = error;
   channel.send({
     type: 'error',
@@ -305,5 +313,6 @@ export function sendError(channel: Channel, id: number, error: ServeError, runMs
     runMs,
     status,
     kind,
+    ...(thrown === undefined ? {} : { thrown }),
   });
 }

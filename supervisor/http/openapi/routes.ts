@@ -6,7 +6,7 @@
 import type { LoadedInfo, Route } from '../../../protocol/wire/messages.js';
 import type { Model } from '../../models/model.js';
 import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../access/client-headers.js';
-import { mainRouteOf } from '../call/find-route.js';
+import { mainRouteOf } from '../../models/main-route.js';
 import { CALL_FAILURES, HANDSHAKE_FAILURES } from './errors.js';
 import { operationIdOf, writtenPath, type DescribedOperation, type DescribedServer } from './operation.js';
 import {

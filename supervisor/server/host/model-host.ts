@@ -45,13 +45,18 @@ export interface JobAnswers extends Omit<KeptJobsListener, 'onEnded'> {
 }
 
 /** The plan of a server, without its listeners and pages. */
-export type HostPlan = Pick<
+export interface HostPlan extends Pick<
   ServerPlan,
-  'models' | 'store' | 'budgets' | 'isMmsMode' | 'resolved' | 'devices' | 'sendAhead' | 'metrics'
->;
+  'models' | 'budgets' | 'isMmsMode' | 'resolved' | 'devices' | 'sendAhead' | 'metrics'
+> {
+  readonly store: Pick<ServerPlan['store'], 'reportTo' | 'close'>;
+}
 
-/** The places where a host reports what its workers do and print. */
-export type HostOutput = Pick<ServerResources, 'log' | 'relay' | 'attributePrints' | 'startReporter'>;
+/** The surroundings of a host: where it reports what its workers do and print, and which apps it takes. */
+export type Surroundings = Pick<
+  ServerResources,
+  'log' | 'relay' | 'attributePrints' | 'startReporter' | 'checkApp'
+>;
 
 export class ModelHost {
   readonly spares: SpareProcesses;
@@ -69,14 +74,14 @@ export class ModelHost {
   constructor(
     plan: HostPlan,
     jobStore: JobStore,
-    output: HostOutput,
+    surroundings: Surroundings,
     closing: Closing,
     answers: JobAnswers,
     onEnd: (error: ServeError) => void,
   ) {
     const { store, budgets } = plan;
     const { options } = plan.resolved;
-    const { log } = output;
+    const { log } = surroundings;
     this.#plan = plan;
     this.#log = log;
     store.reportTo((problem) => log.warn(problem));
@@ -97,7 +102,7 @@ export class ModelHost {
       await this.jobs.stop();
       await this.jobs.close();
     });
-    this.served = new ModelAdmin(plan.resolved, plan.isMmsMode, this.#resources(guard, output), onEnd);
+    this.served = new ModelAdmin(plan.resolved, plan.isMmsMode, this.#resources(guard, surroundings), onEnd);
     closing.onKill(() => this.#killWorkers());
     closing.onClose(() => this.#closeModels());
   }
@@ -162,12 +167,12 @@ export class ModelHost {
   }
 
   /** All that the models of a server share. */
-  #resources(guard: OrphanGuard, output: HostOutput): Omit<ServerResources, 'labelOf' | 'isDefault'> {
+  #resources(guard: OrphanGuard, surroundings: Surroundings): Omit<ServerResources, 'labelOf' | 'isDefault'> {
     const { spares, memory, webhooks, jobs } = this;
     const { devices, sendAhead, resolved, metrics } = this.#plan;
     const { options } = resolved;
     return {
-      ...output,
+      ...surroundings,
       guard,
       spares,
       memory,

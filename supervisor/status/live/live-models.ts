@@ -1,6 +1,6 @@
 /** Describes workers and apps as they are now, for the page. */
 import type { LoadedInfo } from '../../../protocol/wire/messages.js';
-import { mainRouteOf } from '../../http/call/find-route.js';
+import { mainRouteOf } from '../../models/main-route.js';
 import type { FindCallPaths } from '../../http/request/call-paths.js';
 import type { WorkerStatus } from '../../models/model-status.js';
 import type { Registered } from '../../models/models.js';

@@ -23,8 +23,9 @@ function pythonFormats(): [name: string, itemType: string | undefined][] {
     ]);
 }
 
-test('both workers have the same formats, and a custom service sees their bodies under the same types', async () => {
-  const own = Object.entries(await nodeFormats()).map(([name, { itemType }]) => [name, itemType]);
+test('both workers have the same formats but that of V8, and a custom service sees their bodies under the same types', async () => {
+  const { v8: _, ...shared } = await nodeFormats();
+  const own = Object.entries(shared).map(([name, { itemType }]) => [name, itemType]);
   assert.ok(own.length > 4);
   assert.deepEqual(pythonFormats().sort(), own.sort());
 });

@@ -19,7 +19,7 @@ import { pingStatus } from './management-views.js';
 import { findNamed, isModel, segmentsOf } from './path.js';
 import type { Model } from '../../../models/model.js';
 import { formField, targetNamedBy } from '../../call/find-model.js';
-import { rootOrOnlyRoute } from '../../call/find-route.js';
+import { rootOrOnlyRoute } from '../../../models/main-route.js';
 
 const CALL_METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';
 const PAGE_METHODS = 'GET, HEAD, OPTIONS';

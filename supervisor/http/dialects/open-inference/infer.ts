@@ -2,7 +2,7 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Route } from '../../../../protocol/wire/messages.js';
 import type { Model } from '../../../models/model.js';
-import { rootOrOnlyRoute } from '../../call/find-route.js';
+import { rootOrOnlyRoute } from '../../../models/main-route.js';
 import type { CallPath, CalledRoute } from '../../request/call-paths.js';
 import type { CallPlan, ChooseRoute } from '../dialect.js';
 

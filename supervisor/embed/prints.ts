@@ -1,0 +1,49 @@
+/** Passes on what the apps of functions print: to a stream with the model's name, to a function line by line, or nowhere. */
+import type { Readable, Writable } from 'node:stream';
+import { LineSplitter } from '../observe/line-splitter.js';
+import type { OutputRelay } from '../observe/output-relay.js';
+import type { PrintSource, StreamName } from '../observe/prints.js';
+
+export type Prints = 'ignore' | Writable | ((line: string, stream: StreamName) => void);
+
+export class FunctionPrints implements Pick<OutputRelay, 'attach'> {
+  readonly #placeOf: (model: string) => Prints;
+
+  /** `placeOf` returns where the output of the model of this name goes. */
+  constructor(placeOf: (model: string) => Prints) {
+    this.#placeOf = placeOf;
+  }
+
+  attach(stream: Readable, name: StreamName, { label, mark }: PrintSource): void {
+    const model = label();
+    const place = this.#placeOf(model);
+    if (place === 'ignore') return void stream.resume();
+    const write =
+      typeof place === 'function' ? toFunction(place, name) : toStream(place, `[${model}] `, stream);
+    const lines = new LineSplitter(mark, false, (text) => write(text.toString()));
+    stream.on('data', (chunk: Buffer) => lines.push(chunk));
+    stream.on('error', () => lines.end());
+    stream.on('close', () => lines.end());
+  }
+}
+
+function toFunction(place: Extract<Prints, (...args: never[]) => void>, name: StreamName) {
+  return (text: string): void => {
+    for (const line of linesOf(text)) place(line, name);
+  };
+}
+
+/** A place that takes no more makes the app wait. */
+function toStream(place: Writable, prefix: string, stream: Readable) {
+  return (text: string): void => {
+    const lines = linesOf(text).map((line) => `${prefix}${line}\n`);
+    if (place.write(lines.join(''))) return;
+    stream.pause();
+    place.once('drain', () => stream.resume());
+  };
+}
+
+function linesOf(text: string): string[] {
+  const lines = text.split('\n');
+  return (lines.at(-1) === '' ? lines.slice(0, -1) : lines).map((line) => line.replace(/\r$/, ''));
+}

@@ -1,0 +1,204 @@
+/**
+ * The calls of a model as a function: a door to the model beside HTTP. A call takes its place in the model's queue, waits for
+ * the app if no worker has loaded it yet, and is submitted as a call over HTTP is; its sink settles the caller's promise.
+ */
+import { ServeError, configError, httpStatus, type ErrorCode } from '../../protocol/errors.js';
+import { writeValue } from '../../protocol/values/v8-values.js';
+import type { Admission } from '../dispatch/arrivals.js';
+import { Call, newRequestId, type CallMessage } from '../dispatch/call.js';
+import { Hold } from '../machine/guest.js';
+import { startLimit } from '../machine/limit-timer.js';
+import type { Routes } from '../models/generations.js';
+import { rootOrOnlyRoute } from '../models/main-route.js';
+import type { Model } from '../models/model.js';
+import { FunctionSink, asCallers } from './function-sink.js';
+import type { FunctionCallOptions } from './function-types.js';
+import { SharedSignals } from './shared-signals.js';
+
+/** The format of input and answer, a file of the worker's `formats/`. */
+const FORMAT = 'v8';
+
+export class FunctionCalls {
+  /** Keeps the program alive while a call is pending. */
+  readonly hold = new Hold();
+  readonly #signals = new SharedSignals();
+
+  /** Calls the route of this path; null: the route `/`, else the only one. Rejects with a ServeError. */
+  call(
+    model: Model,
+    path: string | null,
+    input: unknown,
+    options: FunctionCallOptions = {},
+  ): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      try {
+        this.#begin(model, path, input, options, resolve, reject);
+      } catch (thrown) {
+        reject(notBegun(thrown));
+      }
+    });
+  }
+
+  #begin(
+    model: Model,
+    path: string | null,
+    input: unknown,
+    options: FunctionCallOptions,
+    resolve: (answer: unknown) => void,
+    reject: (error: unknown) => void,
+  ): void {
+    const { signal, timeoutMs } = checkedOptions(options);
+    const acceptedAtMs = performance.now();
+    const deadlineAtMs = timeoutMs === undefined ? null : acceptedAtMs + timeoutMs;
+    const body = writeValue(input, 'input', 'SERVE_BAD_BODY');
+    const { dispatcher } = model;
+    const place = dispatcher.admit(body.length);
+    const submit = (routes: Routes): void => {
+      if (signal?.aborted === true) throw cancelled(signal);
+      const route = routeIn(routes, path);
+      if (deadlineAtMs !== null) dispatcher.checkDeadline(deadlineAtMs);
+      let leave = (): void => {};
+      const sink = new FunctionSink(dispatcher, resolve, reject, () => {
+        leave();
+        this.hold.end();
+      });
+      const message = describe(model, route, body.length, timeoutMs);
+      const call = new Call(message, [body], { acceptedAtMs, deadlineAtMs }, sink);
+      this.hold.begin();
+      if (signal !== undefined)
+        leave = this.#signals.add(signal, () =>
+          dispatcher.giveUp(call, cancelled(signal), 'the caller gave the call up'),
+        );
+      dispatcher.submit(call, place);
+    };
+    try {
+      if (model.routes !== null) submit(model.routes);
+      else
+        void this.#whenLoaded(model, place, signal, deadlineAtMs)
+          .then(submit)
+          .catch((thrown: unknown) => {
+            place.release();
+            reject(notBegun(thrown));
+          });
+    } catch (thrown) {
+      place.release();
+      throw thrown;
+    }
+  }
+
+  /** Waits for the app, at most as long as a call may wait in the queue, or until its deadline. */
+  async #whenLoaded(
+    model: Model,
+    place: Admission,
+    signal: AbortSignal | undefined,
+    deadlineAtMs: number | null,
+  ): Promise<Routes> {
+    const queueAtMs = performance.now() + model.options.queueTimeout;
+    const untilMs = Math.min(queueAtMs, deadlineAtMs ?? Infinity);
+    let why = new ServeError(untilMs < queueAtMs ? 'SERVE_DEADLINE' : 'SERVE_QUEUE_TIMEOUT');
+    let giveUp = (): void => {};
+    const givenUp = new Promise<void>((resolve) => (giveUp = resolve));
+    const limit = startLimit(Math.max(0, untilMs - performance.now()), giveUp);
+    place.begin((evicted) => {
+      why = evicted;
+      giveUp();
+    });
+    const leave =
+      signal &&
+      this.#signals.add(signal, () => {
+        why = cancelled(signal);
+        giveUp();
+      });
+    this.hold.begin();
+    try {
+      const routes = await model.whenLoaded(givenUp, untilMs);
+      if (routes === null) throw why;
+      return routes;
+    } finally {
+      limit.stop();
+      leave?.();
+      this.hold.end();
+    }
+  }
+}
+
+function describe(
+  model: Model,
+  route: string,
+  bodyBytes: number,
+  timeoutMs: number | undefined,
+): CallMessage {
+  const { name, version } = model.spec;
+  return {
+    id: 0,
+    model: name,
+    version,
+    client: '',
+    statusOf: ({ code, status }) => status || httpStatus(code),
+    bodyBytes,
+    requestId: newRequestId(),
+    route,
+    path: route,
+    query: '',
+    format: FORMAT,
+    contentType: '',
+    accept: '',
+    deadlineMs: timeoutMs === undefined ? null : Date.now() + timeoutMs,
+    headers: '',
+    method: 'POST',
+    params: '',
+    asciiJson: false,
+    answer: FORMAT,
+    dialectParams: '',
+  };
+}
+
+/** @throws SERVE_NOT_FOUND */
+function routeIn(routes: Routes, path: string | null): string {
+  if (path === null) return onlyRoute(routes);
+  const route = routes.get(path);
+  if (route?.kind === 'websocket')
+    throw new ServeError('SERVE_NOT_FOUND', `The route ${path} is a WebSocket, not a function.`);
+  if (route !== undefined) return path;
+  throw new ServeError(
+    'SERVE_NOT_FOUND',
+    `The app has no route ${path}; it has ${listed([...routes.keys()])}.`,
+  );
+}
+
+const onlyRoute = rootOrOnlyRoute(
+  (paths) =>
+    new ServeError(
+      'SERVE_NOT_FOUND',
+      `The app has several routes, ${listed(paths)}: name one, .route('/x')(input).`,
+    ),
+);
+
+function listed(paths: readonly string[]): string {
+  return paths.length === 0 ? 'none' : paths.join(', ');
+}
+
+/** @throws SERVE_CONFIG if an option has a wrong value */
+function checkedOptions(options: FunctionCallOptions): FunctionCallOptions {
+  if (typeof options !== 'object' || options === null) throw wrong('options', options, 'an object');
+  const { signal, timeoutMs } = options;
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw wrong('signal', signal, 'an AbortSignal');
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0))
+    throw wrong('timeoutMs', timeoutMs, 'a number of ms above 0');
+  return options;
+}
+
+function wrong(name: string, given: unknown, allowed: string): ServeError {
+  return configError(`${name} of a call: ${String(given)} is not allowed; give ${allowed}.`);
+}
+
+function cancelled(signal: AbortSignal): ServeError {
+  const code: ErrorCode = 'SERVE_CANCELLED';
+  return new ServeError(code, 'The caller has given the call up.', { cause: signal.reason });
+}
+
+/** The error of a call that never came to a worker. */
+function notBegun(thrown: unknown): Error {
+  return thrown instanceof ServeError ? asCallers(thrown, false) : (thrown as Error);
+}

@@ -1,0 +1,69 @@
+/** Receives the answer of a function's call, and settles the caller's promise: with the value, or with a stream of values. */
+import { ServeError } from '../../protocol/errors.js';
+import { readValue } from '../../protocol/values/v8-values.js';
+import { joinPieces } from '../../protocol/wire/body-assembler.js';
+import type { ReplyHead } from '../../protocol/wire/messages.js';
+import type { Call, Sink } from '../dispatch/call.js';
+import type { Dispatcher } from '../dispatch/dispatcher.js';
+import { ItemStream } from './item-stream.js';
+
+export class FunctionSink implements Sink {
+  readonly #dispatcher: Pick<Dispatcher, 'giveUp'>;
+  readonly #resolve: (answer: unknown) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #onEnd: () => void;
+  #stream: ItemStream | null = null;
+
+  /** `onEnd` is called once, when nothing more comes. */
+  constructor(
+    dispatcher: Pick<Dispatcher, 'giveUp'>,
+    resolve: (answer: unknown) => void,
+    reject: (error: unknown) => void,
+    onEnd: () => void,
+  ) {
+    this.#dispatcher = dispatcher;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#onEnd = onEnd;
+  }
+
+  reply(_call: Call, _head: ReplyHead, pieces: Buffer[], _bodyBytes: number, release: () => void): void {
+    this.#onEnd();
+    try {
+      const { value, hasViews } = readValue(joinPieces(pieces));
+      if (!hasViews) release();
+      this.#resolve(value);
+    } catch (thrown) {
+      this.#reject(thrown);
+    }
+  }
+
+  /** The caller gets the stream with its first item, or at its end. */
+  head(call: Call): void {
+    const left = 'the caller left the stream';
+    this.#stream = new ItemStream(() => this.#dispatcher.giveUp(call, 'SERVE_CANCELLED', left));
+    this.#resolve(this.#stream);
+  }
+
+  chunk(_call: Call, pieces: Buffer[], taken: () => void): void {
+    this.#stream?.push(pieces, taken);
+  }
+
+  end(): void {
+    this.#onEnd();
+    this.#stream?.end(null);
+  }
+
+  fail(call: Call, error: ServeError): void {
+    this.#onEnd();
+    const own = asCallers(error, call.hasBegun);
+    if (this.#stream === null) this.#reject(own);
+    else this.#stream.end(own);
+  }
+}
+
+/** The error for one caller; the same one may end several calls. `begun`: whether the app may have begun to run the call. */
+export function asCallers(error: ServeError, begun: boolean): ServeError {
+  const { code, message, detail, retryAfterS, status, kind, issues, cause } = error;
+  return new ServeError(code, message, { detail, retryAfterS, status, kind, issues, cause, begun });
+}

@@ -1,0 +1,72 @@
+/** The types of a model as a function, for programs. They follow from the type of the app's module, without a cast. */
+import type { EventEmitter } from 'node:events';
+import type { ServeError } from '../../protocol/errors.js';
+import type { ModelStatus } from '../models/model-status.js';
+
+/** Options of one call. */
+export interface FunctionCallOptions {
+  /** Gives the call up when it is aborted: it loses its place in the queue, and the app's `ctx.signal` is aborted. */
+  readonly signal?: AbortSignal | undefined;
+  /** Longest time until the answer, in ms; for a stream until its end. Default: no limit but the model's own. */
+  readonly timeoutMs?: number | undefined;
+}
+
+type AnyFunction = (...args: never[]) => unknown;
+
+/** The function of an app that exports one by name, or as part of its default export. */
+type InferenceOf<App> = App extends { readonly inference: infer F extends AnyFunction }
+  ? F
+  : App extends { readonly default: { readonly inference: infer F extends AnyFunction } }
+    ? F
+    : App extends { readonly inferenceBatch: infer B extends AnyFunction }
+      ? OneOf<B>
+      : App extends { readonly default: { readonly inferenceBatch: infer B extends AnyFunction } }
+        ? OneOf<B>
+        : (input: unknown) => unknown;
+
+/** The function of one entry of a batch. */
+type OneOf<B extends AnyFunction> = (
+  input: Parameters<B>[0] extends readonly (infer I)[] ? I : unknown,
+) => Awaited<ReturnType<B>> extends readonly (infer O)[] ? O : unknown;
+
+/** An app's answer as the caller gets it: a stream of values for iterators, the body of a response, else the value. */
+export type AnswerOf<Output> =
+  Awaited<Output> extends infer O
+    ? O extends Response
+      ? unknown
+      : O extends AsyncIterator<infer Item, unknown, never> | Iterator<infer Item, unknown, never>
+        ? AsyncIterableIterator<Awaited<Item>>
+        : O extends Error
+          ? never
+          : O
+    : never;
+
+/** The input of the app's function; `unknown` for an app of another kind. */
+export type InputOf<App> = Parameters<InferenceOf<App>> extends [infer I, ...unknown[]] ? I : unknown;
+
+/** The answer of the app's function; `unknown` for an app of another kind. */
+export type OutputOf<App> = AnswerOf<ReturnType<InferenceOf<App>>>;
+
+/** Events of the workers of a function. */
+export interface FunctionEvents {
+  /** A worker is ready. */
+  ready: [{ readonly worker: number; readonly startMs: number }];
+  /** A worker died that nobody has asked to end; another one starts. */
+  death: [{ readonly worker: number; readonly pid: number; readonly how: string }];
+  /** No worker can start any more, or none for now: calls are refused with this error. */
+  failing: [ServeError];
+}
+
+/** A model as a function. Types follow from that of the app's module. */
+export interface ModelFunction<App = unknown> {
+  (input: InputOf<App>, options?: FunctionCallOptions): Promise<OutputOf<App>>;
+  /** The function of another route of the app, such as those of a Potassium app. */
+  route(path: string): (input: unknown, options?: FunctionCallOptions) => Promise<unknown>;
+  /** The model as `/status` of a server shows it. */
+  status(): ModelStatus;
+  readonly events: EventEmitter<FunctionEvents>;
+  /** Finishes the accepted calls, then ends the workers. Rejects if it was called before. */
+  close(): Promise<void>;
+  /** As `close`; does nothing after it. */
+  [Symbol.asyncDispose](): Promise<void>;
+}

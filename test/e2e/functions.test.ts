@@ -1,0 +1,254 @@
+/** A model as a function: values and errors, limits of a call, streams, deaths of workers, and wrong use. */
+import assert from 'node:assert/strict';
+import { getEventListeners, once } from 'node:events';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { ServeError, supervise, type ModelFunction } from '../../index.js';
+import { ROOT, fixture } from '../helpers/server.js';
+
+const TELLS = join(ROOT, 'test/fixtures/functions/tells.mjs');
+
+type Tells = ModelFunction<{ inference: (input: Record<string, unknown>) => unknown }>;
+
+async function refusalOf(promise: Promise<unknown>): Promise<ServeError> {
+  const error: unknown = await promise.then(
+    () => assert.fail('it was answered'),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof ServeError, String(error));
+  return error;
+}
+
+describe('a function of one worker', { timeout: 120_000 }, () => {
+  let tell: Tells;
+  let printed = '';
+  before(async () => {
+    const prints = (line: string): unknown => (printed = line);
+    tell = await supervise(pathToFileURL(TELLS), { queueSize: 1, prints });
+  });
+  after(() => tell[Symbol.asyncDispose]());
+
+  /** Begins a call that sleeps until it is ended. */
+  async function begunSleep(options = {}): Promise<{ readonly refusal: Promise<ServeError> }> {
+    printed = '';
+    const refusal = refusalOf(tell({ act: 'sleep', ms: 60_000 }, options));
+    await until(() => printed === 'sleeping');
+    return { refusal };
+  }
+
+  const pid = async (): Promise<number> => (await tell({ act: 'pid' })) as number;
+
+  for (const [name, value] of Object.entries({
+    'typed arrays': [new Float32Array([1.5, 2]), new BigInt64Array([1n]), new Uint8ClampedArray([300])],
+    'a large typed array': new Float64Array(100_000).fill(0.5),
+    'a Buffer': Buffer.from('bytes'),
+    'a DataView of its own length': new DataView(new ArrayBuffer(8), 2, 4),
+    dates: [new Date(1)],
+    'maps and sets': new Map<unknown, unknown>([[{ key: 1 }, new Set([1, undefined])]]),
+    'numbers that JSON has not': [NaN, -0, Infinity, 12n],
+    undefined: undefined,
+    'errors with causes': [new RangeError('out', { cause: new Error('why') })],
+  }))
+    test(`it gets and returns ${name} unchanged`, async () => {
+      assert.deepStrictEqual(await tell({ act: 'echo', value }), value);
+    });
+
+  test('cycles stay cycles, and an object of a class crosses as its fields', async () => {
+    class Point {
+      x = 1;
+    }
+    const value: Record<string, unknown> = { point: new Point() };
+    value['self'] = value;
+    const answer = (await tell({ act: 'echo', value })) as typeof value;
+    assert.equal(answer['self'], answer);
+    assert.deepStrictEqual(answer['point'], { x: 1 });
+  });
+
+  test("small arrays have memory of their own, and not the whole message's", async () => {
+    const [array] = (await tell({ act: 'echo', value: [new Float32Array(3), 'x'.repeat(1000)] })) as [
+      Float32Array,
+    ];
+    assert.equal(array.buffer.byteLength, 12);
+  });
+
+  test('a value that cannot cross is named by its path, in the input and in the answer', async () => {
+    const shared = new SharedArrayBuffer(4);
+    for (const [value, text] of [
+      [{ list: [1, { run: () => {} }] }, 'input.value.list[1].run is a function.'],
+      [{ a: Symbol('s') }, 'input.value.a is a symbol.'],
+      [new Map([['k', Promise.resolve()]]), 'input.value.get("k") cannot: it is a Promise'],
+      [[shared], 'input.value[0] cannot: it is a SharedArrayBuffer'],
+    ] as const) {
+      const error = await refusalOf(tell({ act: 'echo', value }));
+      assert.deepEqual([error.code, error.begun], ['SERVE_BAD_BODY', false]);
+      assert.ok(error.message.includes(text), error.message);
+    }
+    const error = await refusalOf(tell({ act: 'function' }));
+    assert.deepEqual([error.code, error.begun], ['SERVE_OUTPUT_INVALID', true]);
+    assert.match(error.message, /output\.deep\[0\]\.run is a function/);
+  });
+
+  test("the app's error is the cause, by its name, with its message and its stack", async () => {
+    const error = await refusalOf(tell({ act: 'throw', message: 'no text' }));
+    assert.deepEqual([error.code, error.begun], ['SERVE_INFERENCE_FAILED', true]);
+    const cause = error.cause as Error;
+    assert.ok(cause instanceof Error);
+    assert.deepEqual([cause.name, cause.message], ['OcrError', 'no text']);
+    assert.match(cause.stack ?? '', /tells\.mjs:\d+/);
+  });
+
+  test('a call whose worker is killed has begun, and the next call is answered by another worker', async () => {
+    const first = await pid();
+    const died = once(tell.events, 'death');
+    const lost = await begunSleep();
+    process.kill(first, 'SIGKILL');
+    const error = await lost.refusal;
+    assert.deepEqual([error.code, error.begun], ['SERVE_WORKER_LOST', true]);
+    assert.notEqual(await pid(), first);
+    assert.equal(((await died) as [{ pid: number }])[0].pid, first);
+  });
+
+  test('a full queue refuses at once, and says when to try again', async () => {
+    const control = new AbortController();
+    const running = await begunSleep({ signal: control.signal });
+    const calls = Array.from({ length: 5 }, () => tell({ act: 'pid' })); // the worker may get a few ahead
+    const error = await refusalOf(Promise.race(calls));
+    assert.deepEqual([error.code, error.begun], ['SERVE_QUEUE_FULL', false]);
+    assert.ok((error.retryAfterMs ?? 0) >= 1000);
+    control.abort();
+    await running.refusal;
+    await Promise.allSettled(calls);
+  });
+
+  test('timeoutMs ends a call, and the app is asked to end it', async () => {
+    const error = await refusalOf(tell({ act: 'sleep', ms: 60_000 }, { timeoutMs: 50 }));
+    assert.equal(error.code, 'SERVE_DEADLINE');
+    await pid(); // the same worker is free again
+  });
+
+  test('one signal is for any number of calls, and is listened to once', async () => {
+    const control = new AbortController();
+    const { signal } = control;
+    const { refusal: running } = await begunSleep({ signal });
+    const waiting = refusalOf(tell({ act: 'pid' }, { signal }));
+    assert.equal(getEventListeners(signal, 'abort').length, 1);
+    const why = new Error('no longer needed');
+    control.abort(why);
+    const errors = await Promise.all([running, waiting]);
+    assert.deepEqual(
+      errors.map(({ code, begun, cause }) => [code, begun, cause]),
+      [
+        ['SERVE_CANCELLED', true, why],
+        ['SERVE_CANCELLED', false, why],
+      ],
+    );
+    assert.equal((await refusalOf(tell({ act: 'pid' }, { signal }))).code, 'SERVE_CANCELLED');
+    const other = new AbortController().signal;
+    await tell({ act: 'pid' }, { signal: other });
+    assert.equal(getEventListeners(other, 'abort').length, 0);
+  });
+
+  test('the answer of a generator is a stream of values', async () => {
+    const items: unknown[] = [];
+    const stream = (await tell({ act: 'count', to: 5 })) as AsyncIterable<unknown>;
+    for await (const item of stream) items.push(item);
+    assert.deepEqual(items, [1, 2, 3, 4, 5]);
+    for await (const _ of (await tell({ act: 'count', to: 0 })) as AsyncIterable<unknown>) assert.fail();
+  });
+
+  test('a stream whose reader leaves ends in the app, too', async () => {
+    for await (const item of (await tell({ act: 'count', to: Infinity })) as AsyncIterable<unknown>)
+      if (item === 3) break;
+    await until(() => tell.status().inFlight === 0);
+    await pid();
+  });
+
+  test('a stream that is not read stops the generator', async () => {
+    const stream = (await tell({ act: 'fill' })) as AsyncIterableIterator<{ at: number }>;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    let last = 0;
+    for await (const { at } of stream) if ((last = at) === 100) break;
+    assert.equal(last, 100);
+  });
+
+  test('options of a call are checked', async () => {
+    for (const options of [{ timeoutMs: 0 }, { timeoutMs: '5s' }, { signal: {} }])
+      assert.equal((await refusalOf(tell({ act: 'pid' }, options as object))).code, 'SERVE_CONFIG');
+    assert.match((await refusalOf(tell.route('/none')({}))).message, /no route \/none; it has \//);
+  });
+});
+
+describe('the way of a function', { timeout: 120_000 }, () => {
+  test('close() finishes the calls that were accepted; after it there is none', async () => {
+    const tell: Tells = await supervise(TELLS, { prints: 'ignore' });
+    const running = tell({ act: 'sleep', ms: 200 });
+    const waiting = tell({ act: 'pid' });
+    const closing = tell.close();
+    const late = await refusalOf(tell({ act: 'pid' }));
+    assert.deepEqual([late.code, late.begun], ['SERVE_SHUTTING_DOWN', false]);
+    await closing;
+    assert.equal(await running, 'slept');
+    assert.equal(typeof (await waiting), 'number');
+    assert.equal((await refusalOf(tell.close())).code, 'SERVE_SHUTTING_DOWN');
+    await tell[Symbol.asyncDispose]();
+  });
+
+  test('several functions of one file are several models, and the routes of an app are functions', async () => {
+    const app = fixture('potassium.mjs');
+    const [one, two] = await Promise.all([supervise(app), supervise(app)]);
+    assert.deepEqual([one.status().name, two.status().name].sort(), ['potassium', 'potassium-2']);
+    await Promise.all([one.close(), two.close()]);
+  });
+
+  test('prints go where the program says', async () => {
+    const lines: string[] = [];
+    const prints = (line: string, stream: string): number => lines.push(`${stream} ${line}`);
+    const tell: Tells = await supervise(TELLS, { prints });
+    await tell({ act: 'print', text: 'a\nb' });
+    await tell.close();
+    assert.deepEqual(lines, ['stdout a', 'stdout b']);
+  });
+
+  for (const [what, app, options, code, text] of [
+    [
+      'an option of a listener',
+      TELLS,
+      { port: 8000 },
+      'SERVE_CONFIG',
+      /supervise\(\{ port \}\): a function has no/,
+    ],
+    [
+      'an unknown option',
+      TELLS,
+      { worker: 2 },
+      'SERVE_CONFIG',
+      /there is no such option\. Did you mean workers\?/,
+    ],
+    ['a wrong value', TELLS, { workers: 'two' }, 'SERVE_CONFIG', /supervise\(\{ workers \}\): "two" is not/],
+    ['a file that is not there', './nowhere.mjs', {}, 'SERVE_CONFIG', /no such file/],
+    ['no app', 5, {}, 'SERVE_CONFIG', /the path of an app/],
+    ['a logger that is none', TELLS, { log: {} }, 'SERVE_CONFIG', /a logger/],
+    [
+      'an app that exports nothing',
+      join(ROOT, 'test/fixtures/functions/nothing.mjs'),
+      {},
+      'SERVE_APP_INVALID',
+      /inference/,
+    ],
+    ['an app that throws at its start', fixture('throws-in-init.mjs'), {}, 'SERVE_INIT_FAILED', /init/],
+    ['a custom service', fixture('works-service.mjs'), {}, 'SERVE_APP_INVALID', /custom service of Multi/],
+  ] as const)
+    test(`${what} is an error at once`, async () => {
+      const error = await refusalOf(supervise(app as string, { prints: 'ignore', ...options } as object));
+      assert.equal(error.code, code, error.message);
+      assert.match(error.message, text);
+    });
+});
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (const endMs = performance.now() + 10_000; !isSo();) {
+    assert.ok(performance.now() < endMs, 'it did not come to that');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * The types of a model as a function, as a program's editor checks them. Compiled and not run: `@ts-expect-error` marks each line that must be refused, and
+ * one that is not refused any more is an error itself.
+ */
+import { supervise, type InferenceContext } from '../../index.js';
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+function same<A, B>(..._proof: Equal<A, B> extends true ? [] : [never]): void {}
+
+interface Text {
+  readonly text: string;
+}
+
+/** Modules of apps, as `typeof import('./embed.js')` has them. */
+interface Embed {
+  inference(input: Text, ctx: InferenceContext): Promise<Float32Array>;
+  config: { runTimeout: string };
+}
+interface Default {
+  default: { inference: (input: Text) => string };
+}
+interface Words {
+  inference(input: Text): AsyncGenerator<string>;
+}
+interface Numbers {
+  inference(): Promise<Generator<Promise<number>>>;
+}
+interface Batch {
+  inferenceBatch(inputs: readonly Text[]): Promise<number[]>;
+}
+
+export const answered = async (): Promise<void> => {
+  const embed = await supervise<Embed>('./embed.ts', { maxWorkers: 2, idleTimeout: '5m', prints: 'ignore' });
+  const _vector = await embed({ text: 'hello' }, { signal: AbortSignal.timeout(100), timeoutMs: 5000 });
+  same<typeof _vector, Float32Array>();
+  // @ts-expect-error the input has another type
+  await embed({ txt: 'hello' });
+  // @ts-expect-error there is no such option of a call
+  await embed({ text: 'hello' }, { timeout: 5 });
+
+  const _byDefault = await (await supervise<Default>(new URL('file:///a.ts')))({ text: '' });
+  same<typeof _byDefault, string>();
+
+  const _words = await (await supervise<Words>('./words.ts'))({ text: '' });
+  same<typeof _words, AsyncIterableIterator<string>>();
+  const _numbers = await (await supervise<Numbers>('./numbers.ts'))(undefined);
+  same<typeof _numbers, AsyncIterableIterator<number>>();
+
+  const _one = await (await supervise<Batch>('./batch.ts'))({ text: '' });
+  same<typeof _one, number>();
+
+  const any = await supervise('./app.ts');
+  const _unknown = await any({ anything: 1 });
+  same<typeof _unknown, unknown>();
+  const _routed = await any.route('/x')({ anything: 1 });
+  same<typeof _routed, unknown>();
+  any.events.on('death', ({ worker: _worker, how: _how }) =>
+    same<[typeof _worker, typeof _how], [number, string]>(),
+  );
+  same<ReturnType<typeof any.close>, Promise<void>>();
+};
+
+export const refused = async (): Promise<void> => {
+  // @ts-expect-error a function has no port
+  await supervise('./embed.ts', { port: 8000 });
+  // @ts-expect-error there is no such option
+  await supervise('./embed.ts', { worker: 2 });
+  // @ts-expect-error prints go to a stream or a function
+  await supervise('./embed.ts', { prints: './file' });
+};

@@ -1,0 +1,64 @@
+/** Values of programs that call the app as a function: as V8 writes them, in both directions. A stream has one value per item. */
+import { readValue, writeValue } from '../../protocol/values/v8-values.js';
+import { ServeError } from '../../protocol/errors.js';
+import { mediaType } from '../../protocol/text/headers.js';
+import type { DialectFormat, Exchange } from './body-format.js';
+import { errorText } from './error-text.js';
+import { PLAIN_HEAD, Reply, type ReplyBody } from './reply.js';
+
+const EXCHANGE: Exchange = {
+  isOfProgram: true,
+  read: (body) => readValue(body).value,
+  write(reply) {
+    const { head, body } = reply;
+    if (head.status >= 400) {
+      const message = errorText(reply) || undefined;
+      throw new ServeError('SERVE_HTTP_ERROR', message, { status: head.status });
+    }
+    if (body.kind === 'stream')
+      return new Reply(PLAIN_HEAD, { kind: 'stream', iterator: itemsOf(body.iterator) });
+    return new Reply(PLAIN_HEAD, {
+      kind: 'bytes',
+      bytes: written(valueOf(body, head.contentType), 'output'),
+    });
+  },
+};
+
+/** The value of a whole answer; a body of JSON or text is read, because the caller sees no content type. */
+function valueOf(body: Exclude<ReplyBody, { kind: 'stream' }>, contentType: string): unknown {
+  if (body.kind !== 'bytes') return body.value;
+  const type = mediaType(contentType);
+  if (type === 'application/json') return JSON.parse(Buffer.from(body.bytes).toString()) as unknown;
+  return type.startsWith('text/') ? Buffer.from(body.bytes).toString() : body.bytes;
+}
+
+type Items = (ReplyBody & { kind: 'stream' })['iterator'];
+
+/** Each item stands behind its length, because the wire cuts a stream anywhere. */
+function itemsOf(iterator: Items): AsyncIterator<unknown> {
+  return {
+    async next() {
+      const step = await iterator.next();
+      return step.done === true ? step : { done: false, value: withLength(written(step.value, 'item')) };
+    },
+    async return() {
+      await iterator.return?.();
+      return { done: true, value: undefined };
+    },
+  };
+}
+
+function written(value: unknown, name: string): Buffer {
+  return writeValue(value, name, 'SERVE_OUTPUT_INVALID');
+}
+
+function withLength(bytes: Buffer): Buffer {
+  const length = Buffer.allocUnsafe(4);
+  length.writeUInt32LE(bytes.length, 0);
+  return Buffer.concat([length, bytes]);
+}
+
+export const FORMAT: DialectFormat = {
+  itemRefusal: 'A custom service of Multi Model Server takes bytes of HTTP, not values of a program.',
+  exchange: () => EXCHANGE,
+};
