@@ -38,14 +38,13 @@ export interface EndedJob extends AnsweredJob {
 }
 
 export interface BeginsOptions {
-  readonly guard: StoreGuard;
-  /** Makes marks, unique. */
-  readonly newToken: () => string;
+  /** Makes ids for jobs and for marks of begins, unique. */
+  readonly newId: () => string;
   /** Computes the HTTP status of a job's error, for the log. */
   readonly statusOf: (error: ServeError) => number;
   /** Larger answers are not kept. */
   readonly maxResultBytes: number;
-  readonly listener: BeginsListener;
+  readonly listener?: Partial<BeginsListener>;
 }
 
 export interface BeginsListener {
@@ -67,6 +66,7 @@ interface Attempt {
 const MAX_HELD_BYTES = 64 * 1024 ** 2;
 
 export class Begins {
+  readonly #guard: StoreGuard;
   readonly #options: BeginsOptions;
   readonly #progress: ProgressNotes;
   /** The jobs that this process runs, by id, in the order of their begins. */
@@ -79,12 +79,15 @@ export class Begins {
   readonly #cancelledEarly = new Set<string>();
   /** A begin has failed, and none is to be tried before the store is retried: what it gives back is due at once. */
   isResting = false;
+  /** The server drains, and jobs that wait outlive it. */
+  isDraining = false;
   #heldBytes = 0;
   #isStopped = false;
 
-  constructor(options: BeginsOptions) {
+  constructor(guard: StoreGuard, options: BeginsOptions) {
+    this.#guard = guard;
     this.#options = options;
-    this.#progress = new ProgressNotes((...note) => options.guard.store.progress(...note));
+    this.#progress = new ProgressNotes((...note) => guard.store.progress(...note));
   }
 
   /** Ids of the jobs that this process runs. */
@@ -94,6 +97,11 @@ export class Begins {
 
   has(id: string): boolean {
     return this.#running.has(id);
+  }
+
+  /** Whether jobs may begin now. */
+  get areAllowed(): boolean {
+    return !this.isDraining && !this.isResting;
   }
 
   /** Begins the next jobs of a target, which its worker must get. Never rejects. */
@@ -117,12 +125,13 @@ export class Begins {
   endUnrun(record: EndedRecord, call: StoredCall): void {
     const message = { id: 0, statusOf: this.#options.statusOf, ...call };
     const job = new Call(message, [], timesOf(record), NOWHERE);
-    this.#options.listener.onEnded({ record, call, job, body: null });
+    this.#options.listener?.onEnded?.({ record, call, job, body: null });
   }
 
   /** No worker gets a job any more. */
   stop(): void {
     this.#isStopped = true;
+    this.isDraining = true;
     this.#progress.close();
   }
 
@@ -137,9 +146,8 @@ export class Begins {
   }
 
   async #mark(target: JobTarget): Promise<readonly Call[]> {
-    const { guard, newToken } = this.#options;
-    const token = newToken();
-    const begun = await guard.orNone(
+    const token = this.#options.newId();
+    const begun = await this.#guard.orNone(
       (store) => store.begin(target, token),
       () => (this.isResting = true),
     );
@@ -181,15 +189,15 @@ export class Begins {
     if (record === null) return;
     if (hasEnded(record)) {
       const body = 'error' in outcome ? null : outcome.body;
-      listener.onEnded({ record, call, job, body });
+      listener?.onEnded?.({ record, call, job, body });
     } else if ('error' in outcome) {
       const { code, message } = outcome.error;
-      listener.onRetry(record, new ServeError(code, message, outcome.error), call);
+      listener?.onRetry?.(record, new ServeError(code, message, outcome.error), call);
     }
   }
 
   #giveBack(id: string, token: string, isLoss: boolean): Promise<void> {
-    return this.#options.guard.untilStored((store) => store.giveBack(id, token, isLoss));
+    return this.#guard.untilStored((store) => store.giveBack(id, token, isLoss));
   }
 
   /**
@@ -207,7 +215,7 @@ export class Begins {
       else held = { ...held, body: null };
     };
     const settle = (store: JobStore): Promise<JobRecord | null> => store.settle(id, token, held);
-    const record = await this.#options.guard.untilStored(settle, onFailed);
+    const record = await this.#guard.untilStored(settle, onFailed);
     if (isHeld) this.#heldBytes -= bytes;
     return record;
   }

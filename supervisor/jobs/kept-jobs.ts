@@ -14,7 +14,7 @@ import type { CallMessage } from '../dispatch/call.js';
 import type { JobFeed } from '../dispatch/job-feed.js';
 import { within } from '../machine/limit-timer.js';
 import { formatBytes } from '../options/units.js';
-import { Begins, type BeginsListener } from './begins.js';
+import { Begins, type BeginsListener, type BeginsOptions } from './begins.js';
 import {
   hasEnded,
   type Acceptance,
@@ -46,14 +46,8 @@ export type {
   StoredCall,
 } from './job-record.js';
 
-export interface KeptJobsOptions {
-  /** Makes ids for jobs and for marks of begins, unique. */
-  readonly newId: () => string;
-  /** Computes the HTTP status of a job's error, for the log. */
-  readonly statusOf: (error: ServeError) => number;
+export interface KeptJobsOptions extends BeginsOptions {
   readonly store: JobStore;
-  /** Larger answers are not kept. */
-  readonly maxResultBytes: number;
   /** So many more bytes of results are held for clients that read them; fewer, if negative. */
   readonly onHeldBytes?: (bytes: number) => void;
   readonly listener?: Partial<KeptJobsListener>;
@@ -88,11 +82,10 @@ export class KeptJobs {
   readonly #feeds = new Set<ModelFeed>();
   readonly #watchers = new JobWatchers();
   readonly #stranded: StrandedJobs;
-  #isDraining = false;
   #hasToldOfLoss = false;
 
   constructor(options: KeptJobsOptions) {
-    const { store, newId: newToken, statusOf, maxResultBytes, onHeldBytes, listener } = options;
+    const { store, onHeldBytes, listener } = options;
     this.#options = options;
     this.#store = store;
     const guard = new StoreGuard(store, {
@@ -108,16 +101,7 @@ export class KeptJobs {
       read: (id) => guard.ask(() => store.readResult(id)),
       onBytes: (bytes) => onHeldBytes?.(bytes),
     });
-    this.#begins = new Begins({
-      guard,
-      newToken,
-      statusOf,
-      maxResultBytes,
-      listener: {
-        onEnded: (ended) => listener?.onEnded?.(ended),
-        onRetry: (...failed) => listener?.onRetry?.(...failed),
-      },
-    });
+    this.#begins = new Begins(guard, options);
     this.#stranded = new StrandedJobs(store, this.#feeds, (text) => listener?.onStranded?.(text));
     store.listener = {
       onDue: (model) => this.#wake(model),
@@ -193,7 +177,7 @@ export class KeptJobs {
       return record;
     }
     giveUp(watch.stop);
-    if (this.#isDraining && !this.#begins.has(id)) watch.stop();
+    if (this.#begins.isDraining && !this.#begins.has(id)) watch.stop();
     return (await watch.until(limitMs)) ?? this.get(id); // many wait for one job: its end tells them all
   }
 
@@ -231,11 +215,7 @@ export class KeptJobs {
 
   /** Opens the way of a model's jobs to its workers. */
   openFeed(model: FedModel): JobFeed {
-    const feed: ModelFeed = new ModelFeed(model, this.#store, {
-      mayBegin: () => !this.#isDraining && !this.#begins.isResting,
-      begin: (target) => this.#begins.begin(target),
-      onClosed: () => void this.#feeds.delete(feed),
-    });
+    const feed = new ModelFeed(model, this.#store, this.#begins, () => void this.#feeds.delete(feed));
     this.#feeds.add(feed);
     return feed;
   }
@@ -251,13 +231,12 @@ export class KeptJobs {
    */
   drain(): void {
     if (!this.#store.isDurable) return;
-    this.#isDraining = true;
+    this.#begins.isDraining = true;
     this.#watchers.release((id) => !this.#begins.has(id));
   }
 
   /** The server ends: no worker runs any more. Those who wait for a job are told what is known. */
   async stop(): Promise<void> {
-    this.#isDraining = true;
     this.#begins.stop();
     this.#stranded.close();
     await this.guard.orNone((store) => store.stop().then(() => []));

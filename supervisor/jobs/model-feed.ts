@@ -2,6 +2,7 @@
 import type { BatchWorker } from '../dispatch/batcher.js';
 import type { Call } from '../dispatch/call.js';
 import type { JobFeed } from '../dispatch/job-feed.js';
+import type { Begins } from './begins.js';
 import type { JobTarget, WaitingPlace } from './job-record.js';
 import type { JobStore } from './job-store.js';
 
@@ -22,27 +23,22 @@ export interface FedModel {
   pump(): void;
 }
 
-export interface FeedOwner {
-  /** Whether jobs may be pulled now. */
-  mayBegin(): boolean;
-  /** Begins the next jobs of a target in the store. Never rejects. */
-  begin(target: JobTarget): Promise<readonly Call[]>;
-  onClosed(): void;
-}
-
 export class ModelFeed implements JobFeed {
   readonly #model: FedModel;
-  readonly #store: Pick<JobStore, 'hasDue' | 'places' | 'waiting'>;
-  readonly #owner: FeedOwner;
+  readonly #store: JobStore;
+  readonly #begins: Begins;
+  /** The model takes no job any more. */
+  readonly close: () => void;
   #pulls = 0;
   /** A pull has found nothing, and the model was not woken since: another one would find nothing either. */
   #isDry = false;
   #wakes = 0;
 
-  constructor(model: FedModel, store: Pick<JobStore, 'hasDue' | 'places' | 'waiting'>, owner: FeedOwner) {
+  constructor(model: FedModel, store: JobStore, begins: Begins, close: () => void) {
     this.#model = model;
     this.#store = store;
-    this.#owner = owner;
+    this.#begins = begins;
+    this.close = close;
   }
 
   get model(): string {
@@ -54,13 +50,13 @@ export class ModelFeed implements JobFeed {
   }
 
   get waiting(): number {
-    if (!this.#store.hasDue(this.#model.name) || !this.#owner.mayBegin()) return 0;
+    if (!this.#store.hasDue(this.#model.name) || !this.#begins.areAllowed) return 0;
     return this.#store.waiting(this.#target());
   }
 
   get needsApp(): boolean {
     const { name, isLoaded } = this.#model;
-    if (isLoaded() || !this.#store.hasDue(name) || !this.#owner.mayBegin()) return false;
+    if (isLoaded() || !this.#store.hasDue(name) || !this.#begins.areAllowed) return false;
     return this.#store.places().some((place) => this.#isMeant(place));
   }
 
@@ -82,14 +78,10 @@ export class ModelFeed implements JobFeed {
     );
     const wakes = this.#wakes;
     this.#pulls += 1;
-    const jobs = await this.#owner.begin({ ...target, routes: new Map(sizes) });
+    const jobs = await this.#begins.begin({ ...target, routes: new Map(sizes) });
     this.#pulls -= 1;
     if (jobs.length === 0 && wakes === this.#wakes) this.#isDry = true;
     return jobs;
-  }
-
-  close(): void {
-    this.#owner.onClosed();
   }
 
   /** A job of the model may be due. */

@@ -12,6 +12,7 @@ import {
   type WaitingPlace,
 } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
+import { WaitingLines } from '../waiting-jobs.js';
 import { VERSION, type Database } from './job-database.js';
 import { noEffects, type CountChange, type Effects, type KeptBytes } from './table-calls.js';
 
@@ -26,11 +27,6 @@ export interface TableRow extends JobRow {
   readonly place: string | null;
 }
 
-interface DueRow {
-  readonly seq: number;
-  readonly priority: number;
-}
-
 const ROW = 'SELECT seq, record, bytes, token, place, key_content AS keyContent FROM jobs';
 
 export class JobRows implements Rows<InTable> {
@@ -38,6 +34,7 @@ export class JobRows implements Rows<InTable> {
   effects: Effects = noEffects();
   readonly #database: Database;
   readonly #prepared = new Map<string, StatementSyncInstance>();
+  readonly #waiting = new WaitingLines((place) => ({ place, length: 0 }));
   /** Not taken back with a transaction: ends need an order, and may leave numbers out. */
   #lastEndOrder: number;
 
@@ -45,6 +42,20 @@ export class JobRows implements Rows<InTable> {
     this.#database = database;
     const { last } = this.#get('SELECT max(end_order) AS last FROM jobs') as { last: number | null };
     this.#lastEndOrder = last ?? 0;
+    for (const { place, by } of this.countWaiting())
+      this.#waiting.change(place, (line) => (line.length += by));
+  }
+
+  takeEffects(): Effects {
+    const { effects } = this;
+    this.effects = noEffects();
+    return effects;
+  }
+
+  /** The transaction is taken back, and so are its effects. */
+  takeBack(): void {
+    for (const { place, by } of this.takeEffects().counts)
+      this.#waiting.change(place, (line) => (line.length -= by));
   }
 
   byId(id: string): TableRow | null {
@@ -59,18 +70,16 @@ export class JobRows implements Rows<InTable> {
     return this.#rows(`${ROW} WHERE state = ? ORDER BY seq`, state);
   }
 
-  next({ model, version, isDefault, routes }: JobTarget, nowMs: number): TableRow[] {
-    const sql = `SELECT seq, priority FROM jobs WHERE place = ? AND (at IS NULL OR at > ?)
-      ORDER BY priority DESC, seq LIMIT ?`;
-    const versions = isDefault ? [version, null] : [version];
-    const byRoute = Array.from(routes, ([route, limit]) =>
-      versions
-        .flatMap((one) => this.#all(sql, keyOf({ model, version: one, route }), nowMs, limit) as DueRow[])
-        .sort(byUrgency)
-        .slice(0, limit),
+  /** Only places with jobs are looked at: most have none. */
+  next(target: JobTarget, nowMs: number): TableRow[] {
+    const sql = `${ROW} WHERE place = ? AND (at IS NULL OR at > ?) ORDER BY priority DESC, seq LIMIT ?`;
+    const places = new Map(this.#waiting.linesFor(target).map(({ place }) => [keyOf(place), place.route]));
+    const waiting = [...places].flatMap(([place, route]) =>
+      this.#rows(sql, place, nowMs, target.routes.get(route) ?? 0),
     );
-    const [first = []] = byRoute.filter(({ length }) => length > 0).sort(([a], [b]) => byUrgency(a, b));
-    return first.map(({ seq }) => this.#row(`${ROW} WHERE seq = ?`, seq) as TableRow);
+    waiting.sort((a, b) => b.record.priority - a.record.priority || a.seq - b.seq);
+    const route = waiting[0]?.record.route ?? '';
+    return waiting.filter(({ record }) => record.route === route).slice(0, target.routes.get(route));
   }
 
   timely(nowMs: number, limit: number): TableRow[] {
@@ -230,10 +239,11 @@ export class JobRows implements Rows<InTable> {
   }
 
   /** A job waits at another place now; null: at none. */
-  #moved({ priority }: JobRecord, from: string | null, to: string | null): void {
-    const { counts } = this.effects;
-    if (from !== null) counts.push({ place: placeIn(from, priority), by: -1 });
-    if (to !== null) counts.push({ place: placeIn(to, priority), by: 1 });
+  #moved(record: JobRecord, from: string | null, to: string | null): void {
+    if (from === to) return;
+    const [place, by] = [placeOf(record), to === null ? -1 : 1];
+    this.#waiting.change(place, (line) => (line.length += by));
+    this.effects.counts.push({ place, by });
   }
 
   #removeFrom(table: 'calls' | 'results', seq: number): void {
@@ -287,8 +297,4 @@ function keyOf({ model, version, route }: Omit<WaitingPlace, 'priority'>): strin
 function placeIn(key: string, priority: number): WaitingPlace {
   const [model, version, route] = JSON.parse(key) as [string, string | null, string];
   return { model, version, route, priority };
-}
-
-function byUrgency(a: DueRow | undefined, b: DueRow | undefined): number {
-  return (b?.priority ?? 0) - (a?.priority ?? 0) || (a?.seq ?? 0) - (b?.seq ?? 0);
 }

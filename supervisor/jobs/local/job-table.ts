@@ -22,7 +22,6 @@ import type { Database } from './job-database.js';
 import { JobRows, type InTable } from './job-rows.js';
 import { noRoom } from './sqlite-errors.js';
 import {
-  noEffects,
   type Effects,
   type KeptBytes,
   type Need,
@@ -60,17 +59,15 @@ export class JobTable extends JobBook<InTable, JobRows> {
       return result;
     } catch (error) {
       this.state = before;
-      this.takeEffects();
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK'); // a full disk has ended it already
+      this.rows.takeBack();
       throw error;
     }
   }
 
   /** Effects of all calls since this was called last. */
   takeEffects(): Effects {
-    const { effects } = this.rows;
-    this.rows.effects = noEffects();
-    return effects;
+    return this.rows.takeEffects();
   }
 
   /** All that others must know of the table, which was just opened. */
