@@ -21,7 +21,7 @@ class NamesTest(unittest.TestCase):
                 importlib.import_module(f"{package.__name__}.{name}")
             folder = ROOT / package.__name__
             public = {".".join(path.relative_to(folder).with_suffix("").parts) for path in folder.rglob("*.py")}
-            own = {"item", "model_config", "request_processor", "request_properties", "metrics.caching_metric"}
+            own = {"item", "model_config", "request_processor", "metrics.caching_metric"}
             modules = {name for name in public if not name.endswith("__init__")}
             if package is ts:
                 modules |= set(ts.SAME)

@@ -10,7 +10,7 @@ from .item import ItemPart, ReadItem
 from .model_config import read_model_config
 from .metrics.metrics_store import MadeMetrics, MetricsStore, StoredMetric
 from .request_processor import RequestProcessor as RequestProcessor
-from .request_properties import RequestProperties
+from .request_processor import RequestProperties
 
 __all__ = ["Context", "RequestProcessor"]
 

@@ -1,4 +1,5 @@
-"""A Potassium app as the worker runs it: its routes, its init, and the arguments of its functions."""
+"""A Potassium app as the worker runs it: its routes, its init, the arguments of its functions, and what they may return. A
+Response, and any other exception that is returned, stays as it is: the call ends with it."""
 
 from __future__ import annotations
 
@@ -8,11 +9,12 @@ from typing import TYPE_CHECKING, Any, List
 from banana_worker.adapters.coroutine_functions import is_coroutine_function, then
 from banana_worker.adapters.exports import ModuleApp, assert_no_generator, concurrency_of, function_or_none
 from banana_worker.adapters.parameters import assert_takes, parameters_of
-from banana_worker.adapters.potassium_replies import json_of, replies_of, reply_of, reply_of_entry
 from banana_worker.adapters.signature import signature_of
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.input_wishes import InputWishes
+from banana_worker.formats.reply import JsonBody, Reply, ReplyHead
 from banana_worker.protocol.messages import Route
+from banana_worker.reply.response import JSON_TYPE
 from banana_worker.run.batch_entries import only_entry
 from banana_worker.run.loaded_app import ANY_BATCH, Description
 from banana_worker.run.repeat_options import RepeatOptions, attempts_of
@@ -58,16 +60,16 @@ class PotassiumApp(ModuleApp):
         if endpoint.kind == "websocket":
             return endpoint.run(context, _websocket_request(endpoint, input, ctx))
         if endpoint.legacy:
-            return then(endpoint.run(context, input), json_of)
+            return then(endpoint.run(context, input), _json_of)
         if endpoint.batch:
             returned = endpoint.run(context, [_request(input, ctx)])
-            return then(returned, lambda entries: reply_of_entry(only_entry(entries)))
-        to_reply = reply_of if endpoint.kind == "handler" else json_of
+            return then(returned, lambda entries: _reply_of_entry(only_entry(entries)))
+        to_reply = _reply_of if endpoint.kind == "handler" else _json_of
         return then(endpoint.run(context, _request(input, ctx)), to_reply)
 
     def handle_batch(self, route: str, inputs: List[Any], ctxs: List[CallContext]) -> Any:
         requests = [_request(input, ctx) for input, ctx in zip(inputs, ctxs)]
-        return then(self._endpoint(route).run(self.definition.context, requests), replies_of)
+        return then(self._endpoint(route).run(self.definition.context, requests), _replies_of)
 
     def _endpoint(self, route: str) -> Endpoint:
         """The front calls only routes that it knows from `loaded`."""
@@ -119,3 +121,37 @@ def _request(input: Any, ctx: CallContext) -> Any:
 def _websocket_request(endpoint: Endpoint, socket: Any, ctx: CallContext) -> Any:
     ws = AsyncWebSocket(socket) if is_coroutine_function(endpoint.run) else WebSocket(socket)
     return Request(ws=ws, ctx=ctx)
+
+
+_JSON_HEAD = ReplyHead(200, JSON_TYPE)
+
+
+def _replies_of(returned: Any) -> Any:
+    """A value that is not a list is left as it is: the batch runner reports it."""
+    return [_reply_of_entry(entry) for entry in returned] if isinstance(returned, (list, tuple)) else returned
+
+
+def _reply_of_entry(entry: Any) -> Any:
+    """An entry that is not a valid answer fails its own call."""
+    try:
+        return then(entry, _reply_of)
+    except Exception as error:
+        return error
+
+
+def _reply_of(output: Any) -> Any:
+    """A handler must return a Response."""
+    if isinstance(output, BaseException):
+        return output
+    given = f"the handler returned {kind_of(output)}; write `return Response(json=..., status=200)`"
+    raise TypeError(f"Potassium Response object not returned: {given}")
+
+
+def _json_of(output: Any) -> Any:
+    """A background function, and a handler of Potassium up to 0.0.4, may return any JSON value, a list, a text or None
+    included."""
+    if isinstance(output, BaseException):
+        return output
+    if hasattr(output, "__next__") or hasattr(output, "__anext__"):
+        raise TypeError("a generator was returned as JSON; return it in a Response to stream it")
+    return Reply(_JSON_HEAD, JsonBody(output))

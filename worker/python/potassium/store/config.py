@@ -3,7 +3,7 @@ contains a value of a config."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, NoReturn, Optional, Tuple, Type, Union
+from typing import Any, Dict, Optional, Tuple, Type, Union
 
 from .encoding import ENCODINGS
 
@@ -88,30 +88,30 @@ def checked_config(backend: object, config: object) -> Any:
     """Returns the config in its class; a dict with the same fields is accepted too. Raises ValueError."""
     kind = _KINDS.get(backend) if isinstance(backend, str) else None
     if kind is None:
-        _refuse(f"The store backend must be {_listed(_KINDS)}, not {_shown(backend)}.")
+        raise ValueError(f"The store backend must be {_listed(_KINDS)}, not {_shown(backend)}.")
     fields = kind().__dict__
     takes = f"The config of a {backend} store must be a {kind.__name__} with {', '.join(fields)}"
     if isinstance(config, dict):
         unknown = [name for name in config if name not in fields]
         if unknown:
-            _refuse(f"{takes}; {_shown(unknown[0])} is not one of them.")
+            raise ValueError(f"{takes}; {_shown(unknown[0])} is not one of them.")
         config = kind(**config)
     elif config is None and backend in ("memory", "local"):
         config = kind()
     if not isinstance(config, kind):
-        _refuse(f"{takes}, not {_shown(config)}.")
+        raise ValueError(f"{takes}, not {_shown(config)}.")
     _check_fields(config)
     return config
 
 
 def _check_fields(config: Any) -> None:
     if config.encoding not in ENCODINGS:
-        _refuse(f"The encoding of a store must be {_listed(ENCODINGS)}, not {_shown(config.encoding)}.")
+        raise ValueError(f"The encoding of a store must be {_listed(ENCODINGS)}, not {_shown(config.encoding)}.")
     for name in config._texts:
         value = getattr(config, name)
         is_absent = value is None and not config._need_texts
         if not is_absent and (not isinstance(value, str) or value == ""):
-            _refuse(f"The {name} of a store must be a non-empty string.")
+            raise ValueError(f"The {name} of a store must be a non-empty string.")
     if isinstance(config, RedisConfig):
         _check_redis(config)
 
@@ -120,18 +120,18 @@ def _check_redis(config: RedisConfig) -> None:
     if config.url is not None:
         for rival in ("host", "port", "username", "password", "db"):
             if getattr(config, rival) is not None:
-                _refuse(f"A redis store takes either a url or host and port: both url and {rival} are set.")
+                raise ValueError(f"A redis store takes either a url or host and port: both url and {rival} are set.")
         if not config.url.startswith(("redis://", "rediss://")):
-            _refuse(
+            raise ValueError(
                 "The url of a redis store must be redis://[[user][:password]@]host[:port][/db], or rediss:// for TLS."
             )
         return
     if config.host is None:
-        _refuse("A redis store needs host (and port), or url.")
+        raise ValueError("A redis store needs host (and port), or url.")
     if not 1 <= _number(config.port, DEFAULT_REDIS_PORT) <= 65_535:
-        _refuse("The port of a redis store must be a number from 1 to 65535.")
+        raise ValueError("The port of a redis store must be a number from 1 to 65535.")
     if _number(config.db, 0) < 0:
-        _refuse("The db of a redis store must be a whole number from 0.")
+        raise ValueError("The db of a redis store must be a whole number from 0.")
 
 
 def _number(value: object, default: int) -> int:
@@ -151,7 +151,3 @@ def _listed(names: Any) -> str:
 def _shown(value: object) -> str:
     """A word of the caller as it is, anything else only by its type."""
     return repr(value[:40]) if isinstance(value, str) else type(value).__name__
-
-
-def _refuse(message: str) -> NoReturn:
-    raise ValueError(message)
