@@ -33,6 +33,12 @@ export function isErrorStatus(status: unknown): status is number {
   return Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599;
 }
 
+/** Checks the status of an answer; `given`: as the app wrote it. @throws RangeError */
+export function assertStatus(status: number, given: unknown = status): void {
+  if (!Number.isInteger(status) || status < 200 || status > 599)
+    throw new RangeError(`status ${String(given)} is not a whole number from 200 to 599`);
+}
+
 /** Never throws, even for a hostile Proxy. */
 export function isHttpError(value: unknown): value is HttpError {
   try {

@@ -1,6 +1,7 @@
 /** Turns a `Response` of ours, which an app of any kind may return or throw, into a reply. */
 import { Blob } from 'node:buffer';
 import { ServeError } from '../../protocol/errors.js';
+import { assertStatus } from '../api/http-error.js';
 import { CONTENT_TYPE, JSON_TYPE, RESPONSE, type Response } from '../api/potassium/response.js';
 import { Reply, checkedHeaders, type ReplyBody } from '../formats/reply.js';
 import { iteratorOf } from './stream.js';
@@ -17,9 +18,7 @@ export function isPotassiumResponse(value: unknown): value is Response {
 /** @throws RangeError, TypeError or SERVE_OUTPUT_INVALID if it cannot be sent */
 export function replyOfResponse(response: Response): Reply {
   const { status } = response;
-  if (!Number.isInteger(status) || status < 200 || status > 599) {
-    throw new RangeError(`status ${String(status)} is not a whole number from 200 to 599`);
-  }
+  assertStatus(status);
   const body = bodyOf(response);
   const { contentType, headers } = headersOf(response);
   const type = contentType || (body.kind === 'json' ? JSON_TYPE : typeOf(response.body));

@@ -104,7 +104,14 @@ export class MetricsStore implements AppMetrics {
 
   /** Reports an error; the value may be text. It belongs to no item. */
   addError(name: string, value: number | string, dimensions?: readonly Dimension[]): void {
-    this.#put('error', name, value, '', null, [...listOf(dimensions), LEVEL_ERROR]);
+    this.#put({
+      kind: 'error',
+      name,
+      value,
+      unit: '',
+      dimensions: [...listOf(dimensions), LEVEL_ERROR],
+      idx: null,
+    });
   }
 
   addMetric(
@@ -156,22 +163,16 @@ export class MetricsStore implements AppMetrics {
         `metric ${shown(name)}: there is no item ${String(idx)}; there are ${this.#items}`,
       );
     const whose = [{ name: 'ModelName', value: this.#modelName }, LEVEL_MODEL];
-    this.#put(kind, name, value, unit, index, [...listOf(dimensions), ...whose]);
+    this.#put({ kind, name, value, unit, dimensions: [...listOf(dimensions), ...whose], idx: index });
   }
 
-  #put(
-    kind: Metric['kind'],
-    name: string,
-    value: number | string,
-    unit: string,
-    idx: number | null,
-    dimensions: readonly Dimension[],
-  ): void {
+  #put(metric: StoredMetric): void {
+    const { kind, name, value, unit, dimensions, idx } = metric;
     const texts = [name, unit, ...dimensions.flatMap((dimension) => [dimension.name, dimension.value])];
     assertTexts(name, texts);
     const key = JSON.stringify([kind, idx, ...texts]);
     const before = this.#metrics.get(key);
-    if (before === undefined) this.#metrics.set(key, { kind, name, value, unit, dimensions, idx });
+    if (before === undefined) this.#metrics.set(key, metric);
     else if (kind === 'counter') addTo(before, value as number);
     else before.value = value;
   }

@@ -1,5 +1,6 @@
 /** One item's request and its response: `context.requestProcessor[idx]`. */
 import { MAX_PHRASE_CHARS, isPhrase } from '../../../protocol/wire/fields.js';
+import { assertStatus } from '../http-error.js';
 import type { JobInfo } from '../types.js';
 import { addPythonNames } from './python-names.js';
 
@@ -64,8 +65,7 @@ export class RequestProcessor {
    */
   reportStatus(code: number, reasonPhrase: string | null = ''): void {
     const status = Number(code);
-    if (!Number.isInteger(status) || status < 200 || status > 599)
-      throw new RangeError(`status ${String(code)} is not a whole number from 200 to 599`);
+    assertStatus(status, code);
     this.#status = status;
     this.#phrase = asPhrase(String(reasonPhrase ?? ''));
   }

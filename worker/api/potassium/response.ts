@@ -1,3 +1,5 @@
+import { assertStatus } from '../http-error.js';
+
 /**
  * The answer of a Potassium handler. The adapter recognises it by a symbol, not by its class, because a TypeScript app
  * may have loaded another instance of this module.
@@ -59,9 +61,7 @@ export class Response<Json = unknown> {
     if (json !== undefined && body !== undefined) {
       throw new Error('Potassium Response object cannot have both json and body set');
     }
-    if (!Number.isInteger(status) || status < 200 || status > 599) {
-      throw new RangeError(`status ${String(status)} is not a whole number from 200 to 599`);
-    }
+    assertStatus(status);
     this.status = status;
     this.headers = { ...headers };
     this.body = body;

@@ -16,6 +16,20 @@ export function expiryOf(ttlMs: number | null): number {
   return Date.now() + (ttlMs ?? Infinity);
 }
 
+/** Entries that each write looks at and removes if they are expired, so that these stay in proportion to the live ones. */
+export const SWEPT_BY_A_WRITE = 16;
+
+const SWEPT_BY_A_TICK = 1000;
+const TICK_MS = 10_000;
+
+/**
+ * Removes expired entries of a store without further writes: calls `sweep` with the most entries to look at. The timer keeps no
+ * process alive.
+ */
+export function sweepRegularly(sweep: (limit: number) => void): NodeJS.Timeout {
+  return setInterval(() => sweep(SWEPT_BY_A_TICK), TICK_MS).unref();
+}
+
 /** Loads a package that only one backend needs, when that backend is first used. */
 export async function loadPackage<T>(name: string, load: () => Promise<T>): Promise<T> {
   try {

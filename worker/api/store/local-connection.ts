@@ -18,7 +18,6 @@ const PUT = `INSERT OR REPLACE INTO entries VALUES (${KEY}, given(1), given(2))`
 const REMOVE = `DELETE FROM entries WHERE key = ${KEY} RETURNING taken(expires_at)`;
 const SWEEP = `DELETE FROM entries WHERE rowid IN
   (SELECT rowid FROM entries WHERE expires_at <= given(0) LIMIT given(1))`;
-const COUNT = 'SELECT taken(count(*)) FROM entries';
 
 /**
  * Values are bound to a statement and read from it through two SQL functions, `given` and `taken`. Prepared statements
@@ -89,11 +88,6 @@ export class LocalConnection {
   /** Removes up to `limit` expired entries. */
   sweep(limit: number): void {
     this.#execute(SWEEP, nowSeconds(), limit);
-  }
-
-  /** Number of entries held, including expired ones that are not yet removed. */
-  count(): number {
-    return this.#execute(COUNT) as number;
   }
 
   /** Commits everything that the step does, or nothing. The commit is on disk when this returns. */

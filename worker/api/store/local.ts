@@ -9,11 +9,10 @@
 import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { DatabaseSync } from '@photostructure/sqlite';
-import { expiryOf, loadPackage, type Backend } from './backend.js';
+import { expiryOf, loadPackage, sweepRegularly, SWEPT_BY_A_WRITE, type Backend } from './backend.js';
 import { LocalConnection } from './local-connection.js';
 import { inodeOf, setAside, withGuard } from './local-file.js';
 import { isBusy, isDamage, reasonOf, untilFree } from './sqlite-errors.js';
-import { Sweeper } from './sweeper.js';
 
 type Step<T> = (connection: LocalConnection) => T;
 
@@ -29,14 +28,9 @@ export class LocalBackend implements Backend {
   #connection: LocalConnection | null = null;
   /** Writes that are in no transaction yet, in their order. */
   #waiting: Write[] = [];
-  /** Number of expired entries that the next transaction may remove. */
-  #sweepLimit = 0;
   /** Resolves once no write waits; null if none does. */
   #writing: Promise<void> | null = null;
-  readonly #sweeper = new Sweeper((limit) => {
-    this.#sweepLimit += limit;
-    this.#writing ??= this.#writeAll();
-  });
+  #timer: NodeJS.Timeout | undefined;
 
   static async open(path: string): Promise<LocalBackend> {
     const name = '@photostructure/sqlite';
@@ -68,13 +62,8 @@ export class LocalBackend implements Backend {
     return (await this.get(key)) !== null;
   }
 
-  /** Number of entries held, including expired ones that are not yet removed. */
-  size(): Promise<number> {
-    return this.#run((connection) => connection.count());
-  }
-
   async close(): Promise<void> {
-    this.#sweeper.stop();
+    clearInterval(this.#timer);
     await this.#writing;
     this.#letGo();
   }
@@ -83,7 +72,7 @@ export class LocalBackend implements Backend {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ step, resolve: resolve as Write['resolve'], reject });
       this.#writing ??= this.#writeAll();
-      this.#sweeper.afterWrite();
+      this.#timer ??= sweepRegularly((limit) => this.#sweep(limit));
     });
   }
 
@@ -92,46 +81,39 @@ export class LocalBackend implements Backend {
       await setImmediate(); // by then all writes of this turn are waiting
       const writes = this.#waiting;
       this.#waiting = [];
-      if (writes.length > 0) await this.#commit(writes);
-      else this.#sweepAlone();
+      await this.#commit(writes, SWEPT_BY_A_WRITE * writes.length);
     } while (this.#waiting.length > 0);
     this.#writing = null;
   }
 
-  /** Commits these writes together; one by one if that fails, so that a write which cannot be done fails alone. */
-  async #commit(writes: readonly Write[]): Promise<void> {
-    const isRetried = writes.length > 1 || this.#sweepLimit > 0;
-    const limit = this.#takeSweepLimit();
+  /**
+   * Commits these writes together, and removes up to `swept` expired entries; one by one if that fails, so that a write which
+   * cannot be done fails alone.
+   */
+  async #commit(writes: readonly Write[], swept: number): Promise<void> {
     try {
       const results = await this.#run((connection) =>
         connection.transaction(() => {
-          if (limit > 0) connection.sweep(limit);
+          if (swept > 0) connection.sweep(swept);
           return writes.map(({ step }) => step(connection));
         }),
       );
       for (const [i, { resolve }] of writes.entries()) resolve(results[i]);
     } catch (error) {
-      if (isRetried && !isBusy((error as Error).cause)) {
-        for (const write of writes) await this.#commit([write]);
+      if (swept > 0 && !isBusy((error as Error).cause)) {
+        for (const write of writes) await this.#commit([write], 0);
       } else {
         for (const { reject } of writes) reject(error);
       }
     }
   }
 
-  #sweepAlone(): void {
-    const limit = this.#takeSweepLimit();
+  #sweep(limit: number): void {
     try {
       this.#attempt((connection) => connection.transaction(() => connection.sweep(limit)));
     } catch {
       // The calls that meet an error of the store report it; the rest is removed at another time.
     }
-  }
-
-  #takeSweepLimit(): number {
-    const limit = this.#sweepLimit;
-    this.#sweepLimit = 0;
-    return limit;
   }
 
   async #run<T>(step: Step<T>): Promise<T> {

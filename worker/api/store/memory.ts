@@ -1,6 +1,5 @@
 /** Values in this process only, lost at its end. */
-import { expiryOf, type Backend } from './backend.js';
-import { Sweeper } from './sweeper.js';
+import { expiryOf, sweepRegularly, SWEPT_BY_A_WRITE, type Backend } from './backend.js';
 
 interface Entry {
   readonly bytes: Buffer;
@@ -9,7 +8,7 @@ interface Entry {
 
 export class MemoryBackend implements Backend {
   readonly #entries = new Map<string, Entry>();
-  readonly #sweeper = new Sweeper((limit) => this.#sweep(limit));
+  #timer: NodeJS.Timeout | undefined;
   #cursor = this.#entries.entries();
 
   /** Number of values held, including expired ones that are not yet removed. */
@@ -23,7 +22,8 @@ export class MemoryBackend implements Backend {
 
   set(key: string, bytes: Buffer, ttlMs: number | null): Promise<void> {
     this.#entries.set(key, { bytes, expiresAtMs: expiryOf(ttlMs) });
-    this.#sweeper.afterWrite();
+    this.#timer ??= sweepRegularly((limit) => this.#sweep(limit));
+    this.#sweep(SWEPT_BY_A_WRITE);
     return Promise.resolve();
   }
 
@@ -38,7 +38,7 @@ export class MemoryBackend implements Backend {
   }
 
   close(): Promise<void> {
-    this.#sweeper.stop();
+    clearInterval(this.#timer);
     this.#entries.clear();
     return Promise.resolve();
   }
@@ -48,6 +48,7 @@ export class MemoryBackend implements Backend {
     return entry !== undefined && entry.expiresAtMs > Date.now() ? entry : undefined;
   }
 
+  /** Looks at up to `limit` entries, from where it last stopped. */
   #sweep(limit: number): void {
     const now = Date.now();
     for (let looked = 0; looked < limit; looked += 1) {

@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writ
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { Store } from '../../../../../index.js';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { LocalBackend } from '../../../../../worker/api/store/local.js';
 import { BOUND_BY_MODES } from '../../../../helpers/bound-by-modes.js';
 import { needs } from '../../../../helpers/needs.js';
@@ -117,6 +118,19 @@ test('a value that one process sets another gets at once, while the file outgrow
   assert.deepEqual(await other.ended, { code: 0, signal: null });
 });
 
+/** Number of entries in the file, including expired ones. A prepared statement would keep the file open for later tests. */
+function entriesIn(folder: string): number {
+  const file = new DatabaseSync(join(folder, 'store.sqlite3'));
+  let held = NaN;
+  file.function('seen', (count: unknown) => {
+    held = Number(count);
+    return null;
+  });
+  file.exec('SELECT seen(count(*)) FROM entries');
+  file.close();
+  return held;
+}
+
 test('expired values leave the file, which does not grow with them', async (t) => {
   const folder = scratchFolder(t);
   const backend = await LocalBackend.open(join(folder, 'store.sqlite3'));
@@ -134,7 +148,7 @@ test('expired values leave the file, which does not grow with them', async (t) =
     );
     sizes.push(readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0));
   }
-  assert.ok((await backend.size()) < 1000, 'most of 4000 values are still there');
+  assert.ok(entriesIn(folder) < 1000, 'most of 4000 values are still there');
   assert.ok((sizes.at(-1) as number) < 20_000_000, `40 MB went through files of ${String(sizes)} bytes`);
   assert.ok(await backend.has('lasting'));
 });
