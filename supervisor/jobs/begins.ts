@@ -1,11 +1,11 @@
 /**
- * The begins of jobs in this process: those that the store is marking, and those that run.
+ * The begins of jobs in this process: those that the store has not answered, and those that run.
  *
- * 1. `begin` marks the next jobs in the store. One that was cancelled meanwhile, or that comes when the server has stopped,
+ * 1. `begin` begins the next jobs in the store. One that was cancelled meanwhile, or that comes when the server has stopped,
  *    is given back: no worker gets it.
  * 2. A worker runs the job, and its answer becomes the outcome of this attempt; or no worker has begun it, and it is given
  *    back too.
- * 3. The store takes the outcome if its mark is still this attempt's. Then the job has ended here, or is tried again.
+ * 3. The store takes the outcome if its token is still this attempt's. Then the job has ended here, or is tried again.
  */
 import { ServeError } from '../../protocol/errors.js';
 import { Call, NOWHERE } from '../dispatch/call.js';
@@ -38,7 +38,7 @@ export interface EndedJob extends AnsweredJob {
 }
 
 export interface BeginsOptions {
-  /** Makes ids for jobs and for marks of begins, unique. */
+  /** Makes ids for jobs and tokens for begins, unique. */
   readonly newId: () => string;
   /** Computes the HTTP status of a job's error, for the log. */
   readonly statusOf: (error: ServeError) => number;
@@ -74,7 +74,7 @@ export class Begins {
   /** Attempts of which the store does not know yet how they went. */
   readonly #attempts = new Set<Promise<void>>();
   /** Begins that the store has not answered. */
-  readonly #marking = new Set<Promise<unknown>>();
+  readonly #beginning = new Set<Promise<unknown>>();
   /** Jobs that were cancelled while a begin, which may be theirs, was on its way. */
   readonly #cancelledEarly = new Set<string>();
   /** A begin has failed, and none is to be tried before the store is retried: what it gives back is due at once. */
@@ -106,11 +106,11 @@ export class Begins {
 
   /** Begins the next jobs of a target, which its worker must get. Never rejects. */
   async begin(target: JobTarget): Promise<readonly Call[]> {
-    const begin = this.#mark(target);
-    this.#marking.add(begin);
+    const begin = this.#beginNext(target);
+    this.#beginning.add(begin);
     const wanted = await begin;
-    this.#marking.delete(begin);
-    if (this.#marking.size === 0) this.#cancelledEarly.clear();
+    this.#beginning.delete(begin);
+    if (this.#beginning.size === 0) this.#cancelledEarly.clear();
     return wanted;
   }
 
@@ -118,7 +118,7 @@ export class Begins {
   cancel(id: string): void {
     const job = this.#running.get(id);
     if (job !== undefined) job.holder?.signal(job, 'the job was cancelled');
-    else if (this.#marking.size > 0) this.#cancelledEarly.add(id);
+    else if (this.#beginning.size > 0) this.#cancelledEarly.add(id);
   }
 
   /** A job that no worker was running has ended. */
@@ -135,9 +135,9 @@ export class Begins {
     this.#progress.close();
   }
 
-  /** Resolves once the store has answered all begins; what they have marked is given back by then. Never rejects. */
-  async untilMarked(): Promise<void> {
-    await Promise.allSettled(this.#marking);
+  /** Resolves once the store has answered all begins; what has begun is given back by then. Never rejects. */
+  async untilBegun(): Promise<void> {
+    await Promise.allSettled(this.#beginning);
   }
 
   /** Resolves once the store knows how all attempts went, whose workers have ended. Never rejects. */
@@ -145,7 +145,7 @@ export class Begins {
     await Promise.allSettled(this.#attempts);
   }
 
-  async #mark(target: JobTarget): Promise<readonly Call[]> {
+  async #beginNext(target: JobTarget): Promise<readonly Call[]> {
     const token = this.#options.newId();
     const begun = await this.#guard.orNone(
       (store) => store.begin(target, token),

@@ -1,6 +1,6 @@
 /**
  * The transitions of a job, as pure functions of its record: every store follows them. A store checks that the job is in the
- * state that a transition needs, and that an attempt has the mark that it claims.
+ * state that a transition needs, and that an attempt has the token that it claims.
  */
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
 import {
@@ -34,7 +34,7 @@ export function begun(record: JobRecord, version: string, nowMs: number): JobRec
 }
 
 /**
- * No worker has begun it, or can: it waits again as if it had not been marked. `isLoss`: its worker died; after the second
+ * No worker has begun it, or can: it waits again as if it had not begun. `isLoss`: its worker died; after the second
  * one the job fails, because it may be what kills them.
  */
 export function givenBack(record: JobRecord, isLoss: boolean, nowMs: number): JobRecord {

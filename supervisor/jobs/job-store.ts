@@ -76,19 +76,19 @@ export interface JobStore {
   /** Forgets a job that has not begun, because its client was told that it was not accepted. */
   withdraw(id: string): Promise<void>;
   /**
-   * Marks the next jobs as begun: those of one route that may begin together, the most urgent first, then in order of
-   * acceptance; none if none is due. Resolves once the mark is stored; if it rejects, the store itself takes back a mark that
-   * it may have set. `token`: names these begins, unique.
+   * Begins the next jobs: those of one route that may begin together, the most urgent first, then in order of
+   * acceptance; none if none is due. Resolves once that is stored; if it rejects, the store itself takes back a begin that
+   * it may have stored. `token`: names these begins, unique.
    */
   begin(target: JobTarget, token: string): Promise<readonly BegunJob[]>;
   /**
-   * Takes the mark away: no worker has begun the job, or can begin it any more. `isLoss`: its worker died; the second loss
+   * Takes the begin back: no worker has begun the job, or can begin it any more. `isLoss`: its worker died; the second loss
    * ends the job.
    */
   giveBack(id: string, token: string, isLoss: boolean): Promise<void>;
   /**
    * Stores the outcome of the attempt that began with this token. Resolves with the record, which may be queued again; with
-   * null if the job has another mark by now, or has ended.
+   * null if the job has another token by now, or has ended.
    */
   settle(id: string, token: string, outcome: Outcome): Promise<JobRecord | null>;
   /** Notes the progress of a running attempt, less safely than anything else. */

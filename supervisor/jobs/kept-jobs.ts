@@ -3,8 +3,8 @@
  * result.
  *
  * 1. `accept` stores a call; only then its client is told. It waits in the store.
- * 2. A model with a free worker pulls it through its feed: it is marked as begun, then handed to the worker.
- * 3. Its answer becomes the outcome of this attempt, which the store takes if the mark is still this attempt's. A failed
+ * 2. A model with a free worker pulls it through its feed: the store notes its begin, then it is handed to the worker.
+ * 3. Its answer becomes the outcome of this attempt, which the store takes if the token is still this attempt's. A failed
  *    attempt may be followed by another one.
  *
  * The store is the only truth about a job; this class knows no more than which of them this process runs.
@@ -244,11 +244,11 @@ export class KeptJobs {
   }
 
   /**
-   * Resolves once the store is closed; no webhook is sent any more. Jobs that a late begin has marked, or that killed workers had
+   * Resolves once the store is closed; no webhook is sent any more. Jobs that a late begin has taken, or that killed workers had
    * not begun, are given back first.
    */
   async close(): Promise<void> {
-    await within(ASK_LIMIT_MS, this.#begins.untilMarked());
+    await within(ASK_LIMIT_MS, this.#begins.untilBegun());
     await within(STORED_LIMIT_MS, this.#begins.untilStored());
     await this.guard.close();
   }

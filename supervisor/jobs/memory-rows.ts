@@ -107,7 +107,7 @@ export class MemoryRows implements Rows<InMemory> {
       place: placeOf(record),
       atMs: 0,
       timeIndex: -1,
-      lineIndex: -1,
+      queueIndex: -1,
     };
     this.#rows.set(record.id, row);
     this.#live.add(row);

@@ -68,7 +68,8 @@ function measuredOf(job: Call): { runMs: number; queueMs: number } {
   return { runMs: job.runMs, queueMs: job.queueMs(performance.now()) };
 }
 
-function copyExactly(pieces: readonly Buffer[], bytes: number): Buffer {
+/** Copies bytes into memory of exactly their size. */
+export function copyExactly(pieces: readonly Buffer[], bytes: number): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes);
   let filled = 0;
   for (const piece of pieces) filled += piece.copy(copy, filled);

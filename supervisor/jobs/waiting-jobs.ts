@@ -1,4 +1,4 @@
-/** Due jobs that wait for a worker: a line for each place. */
+/** Due jobs that wait for a worker: a queue for each place. */
 import { Heap } from './heap.js';
 import type { JobTarget, WaitingPlace } from './job-record.js';
 
@@ -6,22 +6,22 @@ export interface WaitingJob {
   /** In order of acceptance. */
   readonly seq: number;
   readonly place: WaitingPlace;
-  lineIndex: number;
+  queueIndex: number;
 }
 
-interface Line {
+interface Queue {
   readonly place: WaitingPlace;
-  /** Number of jobs; a line without jobs is removed. */
+  /** Number of jobs; a queue without jobs is removed. */
   readonly length: number;
 }
 
-/** The lines of all places. */
-export class WaitingLines<L extends Line> {
-  readonly #byModel = new Map<string, L[]>();
-  readonly #newLine: (place: WaitingPlace) => L;
+/** The queues of all places. */
+export class WaitingQueues<Q extends Queue> {
+  readonly #byModel = new Map<string, Q[]>();
+  readonly #newQueue: (place: WaitingPlace) => Q;
 
-  constructor(newLine: (place: WaitingPlace) => L) {
-    this.#newLine = newLine;
+  constructor(newQueue: (place: WaitingPlace) => Q) {
+    this.#newQueue = newQueue;
   }
 
   clear(): void {
@@ -37,66 +37,65 @@ export class WaitingLines<L extends Line> {
   }
 
   count(target: JobTarget): number {
-    return this.linesFor(target).reduce((sum, { length }) => sum + length, 0);
+    return this.queuesFor(target).reduce((sum, { length }) => sum + length, 0);
   }
 
   places(): WaitingPlace[] {
     return [...this.#byModel.values()].flat().map(({ place }) => place);
   }
 
-  linesFor({ model, version, isDefault, routes }: JobTarget): L[] {
-    const lines = this.#byModel.get(model) ?? [];
-    return lines.filter(({ place }) => {
+  queuesFor({ model, version, isDefault, routes }: JobTarget): Q[] {
+    const queues = this.#byModel.get(model) ?? [];
+    return queues.filter(({ place }) => {
       const isMeant = place.version === null ? isDefault : place.version === version;
       return isMeant && routes.has(place.route);
     });
   }
 
-  /** Changes the line of a place. */
-  change<T>({ model, version, route, priority }: WaitingPlace, step: (line: L) => T): T {
-    const lines = this.#byModel.get(model) ?? [];
-    let line = lines.find(
+  /** Changes the queue of a place. */
+  change({ model, version, route, priority }: WaitingPlace, step: (queue: Q) => void): void {
+    const queues = this.#byModel.get(model) ?? [];
+    let queue = queues.find(
       ({ place }) => place.version === version && place.route === route && place.priority === priority,
     );
-    if (line === undefined) lines.push((line = this.#newLine({ model, version, route, priority })));
-    const done = step(line);
-    if (line.length === 0) lines.splice(lines.indexOf(line), 1);
-    if (lines.length === 0) this.#byModel.delete(model);
-    else this.#byModel.set(model, lines);
-    return done;
+    if (queue === undefined) queues.push((queue = this.#newQueue({ model, version, route, priority })));
+    step(queue);
+    if (queue.length === 0) queues.splice(queues.indexOf(queue), 1);
+    if (queues.length === 0) this.#byModel.delete(model);
+    else this.#byModel.set(model, queues);
   }
 }
 
 /** Waiting jobs of one place, in order of acceptance. */
-class JobLine<J extends WaitingJob> extends Heap<'lineIndex', J> {
+class JobQueue<J extends WaitingJob> extends Heap<'queueIndex', J> {
   readonly place: WaitingPlace;
 
   constructor(place: WaitingPlace) {
-    super('lineIndex', ({ seq }) => seq);
+    super('queueIndex', ({ seq }) => seq);
     this.place = place;
   }
 }
 
-export class WaitingJobs<J extends WaitingJob> extends WaitingLines<JobLine<J>> {
+export class WaitingJobs<J extends WaitingJob> extends WaitingQueues<JobQueue<J>> {
   constructor() {
-    super((place) => new JobLine(place));
+    super((place) => new JobQueue(place));
   }
 
   add(job: J): void {
-    this.change(job.place, (line) => line.add(job));
+    this.change(job.place, (queue) => queue.add(job));
   }
 
   remove(job: J): void {
-    if (job.lineIndex >= 0) this.change(job.place, (line) => line.remove(job));
+    if (job.queueIndex >= 0) this.change(job.place, (queue) => queue.remove(job));
   }
 
   /** Removes the first job for this target, and those of its route that may begin with it. */
   take(target: JobTarget): J[] {
     const taken: J[] = [];
-    const lines = this.linesFor(target);
-    let job = first(lines);
+    const queues = this.queuesFor(target);
+    let job = first(queues);
     const route = job?.place.route ?? '';
-    const sameRoute = lines.filter(({ place }) => place.route === route);
+    const sameRoute = queues.filter(({ place }) => place.route === route);
     for (const size = target.routes.get(route) ?? 0; job !== undefined && taken.length < size;) {
       this.remove(job);
       taken.push(job);
@@ -106,10 +105,10 @@ export class WaitingJobs<J extends WaitingJob> extends WaitingLines<JobLine<J>> 
   }
 }
 
-/** The most urgent job of these lines; of these, the one that was accepted first. */
-function first<J extends WaitingJob>(lines: readonly JobLine<J>[]): J | undefined {
+/** The most urgent job of these queues; of these, the one that was accepted first. */
+function first<J extends WaitingJob>(queues: readonly JobQueue<J>[]): J | undefined {
   let best: J | undefined;
-  for (const { first: job } of lines) {
+  for (const { first: job } of queues) {
     if (job !== undefined && (best === undefined || isBefore(job, best))) best = job;
   }
   return best;

@@ -54,7 +54,7 @@ const SETUP = `
 
 /**
  * `jobs` has a row for each job, in order of acceptance. Its record is JSON; the other columns are those that are searched.
- * `place`: that at which a due job waits; `at`: when a queued job is due or expires; `token`: the mark of the last attempt;
+ * `place`: that at which a due job waits; `at`: when a queued job is due or expires; `token`: names the last attempt;
  * `end_order`: numbers the ends; `owes`: its webhook is owed, 1 if this process sends it, 0 if none does. Bodies have tables of their own, since a change of a row writes all of it.
  */
 const TABLES = `

@@ -12,7 +12,7 @@ import {
   type WaitingPlace,
 } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
-import { WaitingLines } from '../waiting-jobs.js';
+import { WaitingQueues } from '../waiting-jobs.js';
 import { VERSION, type Database } from './job-database.js';
 import { noEffects, type CountChange, type Effects, type KeptBytes } from './table-calls.js';
 
@@ -34,7 +34,7 @@ export class JobRows implements Rows<InTable> {
   effects: Effects = noEffects();
   readonly #database: Database;
   readonly #prepared = new Map<string, StatementSyncInstance>();
-  readonly #waiting = new WaitingLines((place) => ({ place, length: 0 }));
+  readonly #waiting = new WaitingQueues((place) => ({ place, length: 0 }));
   /** Not taken back with a transaction: ends need an order, and may leave numbers out. */
   #lastEndOrder: number;
 
@@ -43,7 +43,7 @@ export class JobRows implements Rows<InTable> {
     const { last } = this.#get('SELECT max(end_order) AS last FROM jobs') as { last: number | null };
     this.#lastEndOrder = last ?? 0;
     for (const { place, by } of this.countWaiting())
-      this.#waiting.change(place, (line) => (line.length += by));
+      this.#waiting.change(place, (queue) => (queue.length += by));
   }
 
   takeEffects(): Effects {
@@ -55,7 +55,7 @@ export class JobRows implements Rows<InTable> {
   /** The transaction is taken back, and so are its effects. */
   takeBack(): void {
     for (const { place, by } of this.takeEffects().counts)
-      this.#waiting.change(place, (line) => (line.length -= by));
+      this.#waiting.change(place, (queue) => (queue.length -= by));
   }
 
   byId(id: string): TableRow | null {
@@ -73,7 +73,7 @@ export class JobRows implements Rows<InTable> {
   /** Only places with jobs are looked at: most have none. */
   next(target: JobTarget, nowMs: number): TableRow[] {
     const sql = `${ROW} WHERE place = ? AND (at IS NULL OR at > ?) ORDER BY priority DESC, seq LIMIT ?`;
-    const places = new Map(this.#waiting.linesFor(target).map(({ place }) => [keyOf(place), place.route]));
+    const places = new Map(this.#waiting.queuesFor(target).map(({ place }) => [keyOf(place), place.route]));
     const waiting = [...places].flatMap(([place, route]) =>
       this.#rows(sql, place, nowMs, target.routes.get(route) ?? 0),
     );
@@ -242,7 +242,7 @@ export class JobRows implements Rows<InTable> {
   #moved(record: JobRecord, from: string | null, to: string | null): void {
     if (from === to) return;
     const [place, by] = [placeOf(record), to === null ? -1 : 1];
-    this.#waiting.change(place, (line) => (line.length += by));
+    this.#waiting.change(place, (queue) => (queue.length += by));
     this.effects.counts.push({ place, by });
   }
 

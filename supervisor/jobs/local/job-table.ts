@@ -97,13 +97,13 @@ export class JobTable extends JobBook<InTable, JobRows> {
     return acceptance;
   }
 
-  /** Gives back all jobs with this mark, if any: their begin was answered with a failure. */
+  /** Gives back all jobs with this token, if any: their begin was answered with a failure. */
   takeBack(token: string): void {
     for (const row of this.rows.inState('running')) if (row.token === token) this.giveBackRow(row, false);
   }
 
-  /** Ends a marked job that no worker can begin. */
-  failMarked(id: string, token: string, error: KeptError): void {
+  /** Ends a begun job that no worker can begin. */
+  failBegun(id: string, token: string, error: KeptError): void {
     const row = this.begunRow(id, token);
     if (row === null) return;
     const nowMs = Date.now();

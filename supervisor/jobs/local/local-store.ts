@@ -22,7 +22,8 @@ import {
 } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
 import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from '../job-store.js';
-import { WaitingLines } from '../waiting-jobs.js';
+import { copyExactly } from '../running-job.js';
+import { WaitingQueues } from '../waiting-jobs.js';
 import { BodyFiles, LostBody } from './body-files.js';
 import { threadIn } from './open-thread.js';
 import { reasonOf } from './sqlite-errors.js';
@@ -36,10 +37,10 @@ export class LocalStore implements JobStore {
   readonly isDurable = true;
   readonly name: string;
   readonly #files: BodyFiles;
-  readonly #counts = new WaitingLines((place) => ({ place, length: 0 }));
+  readonly #counts = new WaitingQueues((place) => ({ place, length: 0 }));
   /** Calls that use files, to be waited for at the end. */
   readonly #working = new Set<Promise<unknown>>();
-  /** Outcomes that may be stored already, by id and mark. */
+  /** Outcomes that may be stored already, by id and token. */
   readonly #uncertain = new Set<string>();
   /** Resolves once the files that no job needs are gone. */
   #removals = Promise.resolve();
@@ -224,7 +225,8 @@ export class LocalStore implements JobStore {
     { pieces, bytes }: Pick<NewJob['body'], 'pieces' | 'bytes'>,
     call: (kept: KeptBytes | null) => Promise<T>,
   ): Promise<T> {
-    if (bytes <= MAX_ROW_BYTES) return call({ bytes: copyOf(pieces, bytes), file: null });
+    // What is posted to the table is copied with all the memory that it is a part of.
+    if (bytes <= MAX_ROW_BYTES) return call({ bytes: copyExactly(pieces, bytes), file: null });
     return this.#work(async () => {
       let refusal: unknown = null;
       const makeRoom = (): Promise<boolean> =>
@@ -257,7 +259,7 @@ export class LocalStore implements JobStore {
       return await this.#files.read(body);
     } catch (error) {
       if (!(error instanceof LostBody)) throw this.#failure(error);
-      await this.#link.send('failMarked', id, token, bodyLost(error));
+      await this.#link.send('failBegun', id, token, bodyLost(error));
       return null;
     }
   }
@@ -289,7 +291,7 @@ export class LocalStore implements JobStore {
   }
 
   #onEffects({ counts, events, gone }: Effects): void {
-    for (const { place, by } of counts) this.#counts.change(place, (line) => (line.length += by));
+    for (const { place, by } of counts) this.#counts.change(place, (queue) => (queue.length += by));
     for (const event of events) this.#tell(event);
     if (gone.length === 0) return;
     const all = [this.#removals, ...gone.map((file) => this.#files.remove(file))];
@@ -316,12 +318,4 @@ function neverFits(id: string, bytes: number): string {
 function bodyLost({ message }: LostBody): KeptError {
   const text = `The body of this job cannot be read from the store of jobs: ${message}.`;
   return keptError(new ServeError('SERVE_INTERNAL', text));
-}
-
-/** Exactly these bytes: what is posted to the table is copied with all the memory that it is a part of. */
-function copyOf(pieces: readonly Buffer[], bytes: number): Buffer {
-  const copy = Buffer.allocUnsafeSlow(bytes);
-  let filled = 0;
-  for (const piece of pieces) filled += piece.copy(copy, filled);
-  return copy;
 }

@@ -54,8 +54,8 @@ export class TableLink {
   readonly #open: OpenPort;
   readonly #owner: LinkOwner;
   readonly #pending = new Map<number, Pending>();
-  /** Marks to be taken back, as those of begins whose answers never came. */
-  readonly #marks = new Set<string>();
+  /** Tokens of begins that are to be taken back, such as those whose answers never came. */
+  readonly #tokens = new Set<string>();
   #port: TablePort | null = null;
   /** Why calls are refused; null while they are not. */
   #problem: string | null = null;
@@ -112,8 +112,8 @@ export class TableLink {
   }
 
   /** Gives back the jobs of a begin that no worker gets. Repeated until it is done. */
-  takeBack(mark: string): void {
-    this.#marks.add(mark);
+  takeBack(token: string): void {
+    this.#tokens.add(token);
     this.#takeBack();
   }
 
@@ -197,16 +197,16 @@ export class TableLink {
 
   #failAll(why: string): void {
     for (const { call, reject } of this.#pending.values()) {
-      if (call.name === 'begin') this.#marks.add(call.args[1]);
+      if (call.name === 'begin') this.#tokens.add(call.args[1]);
       reject(new Uncertain(why));
     }
     this.#pending.clear();
   }
 
   #takeBack(): void {
-    for (const mark of this.#marks) {
-      this.send('takeBack', mark).then(
-        () => this.#marks.delete(mark),
+    for (const token of this.#tokens) {
+      this.send('takeBack', token).then(
+        () => this.#tokens.delete(token),
         () => this.#later(() => this.#takeBack()),
       );
     }

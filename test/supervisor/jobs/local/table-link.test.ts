@@ -74,6 +74,29 @@ test('calls of a table that hangs reject, so do later ones at once, until it ans
   await bench.store.close();
 });
 
+test('the outcome of a job and the begin of the next one, in one turn, share a commit', LIMIT, async () => {
+  const folder = scratch();
+  const commits: string[][] = [];
+  const bench = new StoreBench(
+    await LocalStore.open(folder, LIMITS, async (isFirst, listener) => {
+      const port = await inThisThread(folder, LIMITS)(isFirst, listener);
+      return {
+        ...port,
+        post: (calls) => {
+          commits.push(calls.map(({ name }) => name));
+          port.post(calls);
+        },
+      };
+    }),
+  );
+  const [first, second] = [await bench.accept(), await bench.accept()];
+  await bench.begin('first');
+  commits.length = 0;
+  const [ended, begun] = await Promise.all([bench.answer(first, 'first'), bench.begin('second')]);
+  assert.deepEqual([ended?.state, begun, commits], ['succeeded', [second], [['settle', 'begin']]]);
+  await bench.store.close();
+});
+
 test(
   'a disk that is full at the start: the store fails, and opens once there is room, as a first start',
   LIMIT,
