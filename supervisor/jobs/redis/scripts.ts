@@ -372,7 +372,7 @@ if redis.call('SET', P .. 'clean', '1', 'NX', 'PX', ARGV[2]) then
     redis.call('ZREM', P .. 'reserved', id)
     dropIfGone(id)
   end
-  for _, id in ipairs(redis.call('HRANDFIELD', P .. 'jobs', 20)) do
+  for _, id in ipairs(redis.call('HRANDFIELD', P .. 'jobs', 2)) do
     if not redis.call('ZSCORE', P .. 'reserved', id) then dropIfGone(id) end
   end
 end
