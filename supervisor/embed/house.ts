@@ -133,9 +133,10 @@ function checkApp({ api }: LoadedInfo, values: number | undefined): void {
       'This app is a custom service of Multi Model Server, whose items are bytes of HTTP: serve it with serve(), or export `inference`.',
     );
   if (values === V8_VERSION) return;
-  const of = values === undefined ? 'does not read them' : `has version ${values}`;
+  if (values === undefined)
+    throw configError('Only apps for Node and .onnx models can be functions; serve this one with serve().');
   throw configError(
-    `Values cross as this version of Node writes them (V8 values ${V8_VERSION}, node ${process.version}); the worker ${of}.`,
+    `The worker runs in another Node: its V8 writes values of version ${values}, this one (node ${process.version}) of version ${V8_VERSION}.`,
   );
 }
 

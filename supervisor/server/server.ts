@@ -16,6 +16,7 @@ import type { Backend, ReadinessAnswer } from '../http/request/request-context.j
 import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { JobStore } from '../jobs/job-store.js';
 import { deferred } from '../machine/deferred.js';
+import { Hold } from '../machine/guest.js';
 import { readGpuUsage } from '../machine/nvidia-smi.js';
 import { residentBytes } from '../machine/processes.js';
 import { MetricsParts } from '../metrics/metrics-parts.js';
@@ -84,6 +85,9 @@ export class Server {
       log.error(`a part of the server could not be closed: ${describeThrown(thrown).message}`),
     );
     this.#closing = closing;
+    const hold = new Hold(); // if the program has functions too, neither timers nor workers keep it alive during a drain
+    hold.begin();
+    closing.onClose(() => hold.close());
     closing.onClose(() => this.#closeLogs());
     const { unsentBytes, maxOutput, stallTimeout } = options;
     const mostBytes = plan.tls === null ? maxOutput : TLS_COPIES * maxOutput; // at least one such answer must fit

@@ -4,7 +4,7 @@ import { getEventListeners, once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { ServeError, supervise, type ModelFunction } from '../../index.js';
+import { ServeError, Tensor, supervise, type ModelFunction } from '../../index.js';
 import { ROOT, fixture } from '../helpers/server.js';
 
 const TELLS = join(ROOT, 'test/fixtures/functions/tells.mjs');
@@ -201,6 +201,19 @@ describe('the way of a function', { timeout: 120_000 }, () => {
     await Promise.all([one.close(), two.close()]);
   });
 
+  test('a model without code takes and returns tensors by name', async () => {
+    const digits = await supervise(join(ROOT, 'examples/digits/digits.onnx'), { prints: 'ignore' });
+    const image = new Tensor('FP32', [2, 1, 8, 8], new Float32Array(128));
+    const answer = (await digits({ image })) as Readonly<Record<string, Tensor>>;
+    const [first] = Object.values(answer);
+    assert.deepEqual(
+      [first?.datatype, first?.shape[0], first?.data instanceof Float32Array],
+      ['FP32', 2, true],
+    );
+    assert.match((await refusalOf(digits({}))).message, /Input "image" is missing/);
+    await digits.close();
+  });
+
   test('prints go where the program says', async () => {
     const lines: string[] = [];
     const prints = (line: string, stream: string): number => lines.push(`${stream} ${line}`);
@@ -229,6 +242,13 @@ describe('the way of a function', { timeout: 120_000 }, () => {
     ['a file that is not there', './nowhere.mjs', {}, 'SERVE_CONFIG', /no such file/],
     ['no app', 5, {}, 'SERVE_CONFIG', /the path of an app/],
     ['a logger that is none', TELLS, { log: {} }, 'SERVE_CONFIG', /a logger/],
+    [
+      'an app in Python',
+      join(ROOT, 'examples/python/greeting/app.py'),
+      {},
+      'SERVE_APP_INVALID',
+      /apps for Node/,
+    ],
     [
       'an app that exports nothing',
       join(ROOT, 'test/fixtures/functions/nothing.mjs'),

@@ -28,13 +28,3 @@ export function runProgram(code: string, type: 'module' | 'commonjs' = 'module')
   };
   return { child, ended, said };
 }
-
-/** Whether a process of this id exists that has not ended; a zombie of another parent counts as ended. */
-export function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}

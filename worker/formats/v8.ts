@@ -2,6 +2,7 @@
 import { readValue, writeValue } from '../../protocol/values/v8-values.js';
 import { ServeError } from '../../protocol/errors.js';
 import { mediaType } from '../../protocol/text/headers.js';
+import { problemOfTensor, Tensor, type Datatype, type TensorData } from '../api/tensor.js';
 import type { DialectFormat, Exchange } from './body-format.js';
 import { errorText } from './error-text.js';
 import { PLAIN_HEAD, Reply, type ReplyBody } from './reply.js';
@@ -60,5 +61,22 @@ function withLength(bytes: Buffer): Buffer {
 
 export const FORMAT: DialectFormat = {
   itemRefusal: 'A custom service of Multi Model Server takes bytes of HTTP, not values of a program.',
-  exchange: () => EXCHANGE,
+  exchange: (_call, signature) => (signature === null ? EXCHANGE : OF_TENSORS),
 };
+
+/** A model that describes its inputs wants tensors, which cross as their fields. */
+const OF_TENSORS: Exchange = {
+  ...EXCHANGE,
+  read(body) {
+    const { value } = readValue(body);
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value) || ArrayBuffer.isView(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, asTensor(one)]));
+  },
+};
+
+function asTensor(value: unknown): unknown {
+  const { datatype, shape, data } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  if (problemOfTensor(datatype, shape, data) !== null) return value;
+  return new Tensor(datatype as Datatype, shape as number[], data as TensorData[Datatype]);
+}
