@@ -45,6 +45,8 @@ interface Waiting {
 /** After a call that blocked the thread this long, pending cancels are read before the next call begins. */
 const YIELD_AFTER_MS = 1;
 
+const NONE: readonly RunningCall[] = [];
+
 export class RunLoop {
   readonly #options: RunLoopOptions;
   readonly #channel: Channel;
@@ -52,8 +54,8 @@ export class RunLoop {
   readonly #retirement = new Retirement();
   /** The request id of the call whose code runs; null with one place, where it is that of the call that runs. */
   readonly #current: AsyncLocalStorage<string> | null;
-  /** At most as many as may run at once, so a call is found as fast as in a map, and begins and ends without one. */
-  readonly #running: RunningCall[] = [];
+  /** A list, which is replaced and never changed: for one call it costs nothing, and several are few. */
+  #running: readonly RunningCall[] = NONE;
   #inbox: Waiting[] = [];
   #freePlaces: number;
   #pumping = false;
@@ -168,12 +170,8 @@ export class RunLoop {
     };
     const { id, requestId } = (calls.at(-1) as WaitingCall).call;
     this.#options.note.begin(id); // those of its batch before it begin too
-    const begun: RunningCall[] = [];
-    for (const waiting of calls) {
-      const running = new RunningCall(this.#host, waiting, run);
-      begun.push(running);
-      this.#running.push(running);
-    }
+    const begun = calls.map((waiting) => new RunningCall(this.#host, waiting, run));
+    this.#running = this.#running.length === 0 ? begun : [...this.#running, ...begun];
     this.#freePlaces -= 1;
     if (this.#current === null) asyncContext.runInAsyncScope(runCalls, null, begun, run, this.#options);
     else
@@ -209,8 +207,7 @@ export class RunLoop {
   #onEnded(ended: RunningCall): void {
     const { call, socket, run, thrown } = ended;
     socket?.end();
-    if (this.#running.length === 1) this.#running.pop();
-    else this.#running.splice(this.#running.indexOf(ended), 1);
+    this.#running = this.#running.length === 1 ? NONE : this.#running.filter((other) => other !== ended);
     run.open -= 1;
     // The last error counts for the worker, unless one before shows that its process is broken.
     if (run.thrown === undefined || lossOfGpu(run.thrown) === undefined) run.thrown = thrown;
