@@ -8,7 +8,7 @@ import os
 from functools import cached_property
 from operator import itemgetter
 from types import ModuleType
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import mms.service
 from mms.context import Context
@@ -20,7 +20,7 @@ from banana_worker.adapters.coroutine_functions import then
 from banana_worker.adapters.exports import ModuleApp, concurrency_of, function_or_none
 from banana_worker.adapters.service_answers import answers_of
 from banana_worker.adapters.service_handler import Handler, assert_callable, find_handler
-from banana_worker.adapters.service_manifest import FoundManifest, read_manifest
+from banana_worker.adapters.service_manifest import read_manifest
 from banana_worker.formats.input_wishes import ITEMS, RAW_ITEMS, InputWishes
 from banana_worker.protocol.messages import Metric, Route, ServiceSource, StartSpec
 from banana_worker.report.metric_rules import number_of
@@ -46,9 +46,9 @@ def from_service(module: ModuleType, source: Optional[ServiceSource], model_dir:
 
     Returns None if there is no handler. Raises TypeError that names an export of a wrong type.
     """
-    found = read_manifest(model_dir)
-    handler = find_handler(module, "" if source is None else source.handler, found.is_old)
-    return None if handler is None else _Service(module, handler, model_dir, found)
+    manifest, is_old = read_manifest(model_dir)
+    handler = find_handler(module, "" if source is None else source.handler, is_old)
+    return None if handler is None else _Service(module, handler, model_dir, manifest)
 
 
 class _Service(ModuleApp):
@@ -56,7 +56,9 @@ class _Service(ModuleApp):
     _handle: Handle
     _surroundings: Surroundings
 
-    def __init__(self, module: ModuleType, handler: Handler, model_dir: str, found: FoundManifest) -> None:
+    def __init__(
+        self, module: ModuleType, handler: Handler, model_dir: str, manifest: Optional[Dict[str, Any]]
+    ) -> None:
         assert_callable(handler)
         function_or_none(module, "shutdown")
         super().__init__(module)
@@ -71,7 +73,7 @@ class _Service(ModuleApp):
         self.init_function = handler.entry
         self._handler = handler
         self._model_dir = model_dir
-        self._manifest = found.manifest
+        self._manifest = manifest
         # The items of the batch that runs.
         self._items: Sequence[ReadItem] = ()
         self._ctxs: Sequence[CallContext] = ()

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, Optional, Tuple
 
 
-class FoundManifest(NamedTuple):
-    # None if the folder has no manifest.
-    manifest: Optional[Dict[str, Any]]
-    # It is the manifest of an archive of version 0.x, which lies beside the model's files.
-    is_old: bool
-
-
-def read_manifest(model_dir: str) -> FoundManifest:
-    """Raises an error with the file's path if it cannot be read, or is not a JSON object."""
+def read_manifest(model_dir: str) -> Tuple[Optional[Dict[str, Any]], bool]:
+    """The manifest, or None if the folder has none; and whether it is that of an archive of version 0.x, which lies beside
+    the model's files. Raises an error with the file's path if it cannot be read, or is not a JSON object."""
     manifest = _read(os.path.join(model_dir, "MAR-INF", "MANIFEST.json"))
     if manifest is not None:
-        return FoundManifest(manifest, False)
+        return manifest, False
     old = _read(os.path.join(model_dir, "MANIFEST.json"))
-    return FoundManifest(old, old is not None)
+    return old, old is not None
 
 
 def _read(path: str) -> Optional[Dict[str, Any]]:

@@ -67,10 +67,10 @@ class Exchange(AnyExchange):
         if self._request.id:
             fields["id"] = self._request.id
         outputs = outputs_of(value, self.signature)
-        written = write_answer(fields, outputs, self._request.wanted, self.call.ascii_json)
-        own = [] if written.json_bytes is None else [_JSON_BYTES_HEADER, str(written.json_bytes)]
+        content_type, json_bytes, body = write_answer(fields, outputs, self._request.wanted, self.call.ascii_json)
+        own = [] if json_bytes is None else [_JSON_BYTES_HEADER, str(json_bytes)]
         headers = "\n".join(line for line in (lines, *own) if line)
-        return Reply(ReplyHead(status, written.content_type, headers), BytesBody(written.body))
+        return Reply(ReplyHead(status, content_type, headers), BytesBody(body))
 
 
 def _json_bytes_of(headers: str) -> Optional[int]:

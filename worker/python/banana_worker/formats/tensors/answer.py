@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import List, Mapping, Optional, Tuple, Union
 
 from banana_worker.formats.tensors.elements import elements_text
 from banana_worker.formats.tensors.raw_data import bytes_of_tensor
@@ -14,18 +14,12 @@ from banana_worker.values.json_encoding import json_text
 from banana_worker.values.tensor import Tensor, shown
 
 
-class Answer(NamedTuple):
-    content_type: str
-    # The length of the JSON if raw bytes follow it; None if nothing does.
-    json_bytes: Optional[int]
-    body: bytes
-
-
 def write_answer(
     fields: Mapping[str, str], outputs: Mapping[str, Tensor], wanted: WantedOutputs, ascii_json: bool
-) -> Answer:
-    """`fields`: those beside the outputs. `ascii_json`: text beyond ASCII is escaped, because the client breaks it. @raises ServeError SERVE_HTTP_ERROR with the status 400 if the client asked for what the app did not return, or
-    JSON cannot carry"""
+) -> Tuple[str, Optional[int], bytes]:
+    """The content type, the length of the JSON if raw bytes follow it, and the body. `fields`: those beside the outputs.
+    `ascii_json`: text beyond ASCII is escaped, because the client breaks it. @raises ServeError SERVE_HTTP_ERROR with the
+    status 400 if the client asked for what the app did not return, or JSON cannot carry"""
     raw: List[Union[bytes, memoryview]] = []
     texts: List[str] = []
     for name, tensor, is_binary in _wanted_outputs(outputs, wanted):
@@ -39,8 +33,8 @@ def write_answer(
     text = f'{json_text(fields)[:-1]},"outputs":[{",".join(texts)}]}}'
     body = _escaped(text).encode() if ascii_json else text.encode("utf-8", "backslashreplace")
     if not raw:
-        return Answer("application/json", None, body)
-    return Answer("application/octet-stream", len(body), b"".join([body, *raw]))
+        return "application/json", None, body
+    return "application/octet-stream", len(body), b"".join([body, *raw])
 
 
 def _wanted_outputs(outputs: Mapping[str, Tensor], wanted: WantedOutputs) -> List[Tuple[str, Tensor, bool]]:
