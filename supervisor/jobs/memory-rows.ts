@@ -29,6 +29,9 @@ export interface MemoryRow extends JobRow, WaitingJob {
   /** When it is due or expires, while it is queued. */
   atMs: number;
   timeIndex: number;
+  /** The job that was accepted before this one, and the one after it; null if there is none. */
+  older: MemoryRow | null;
+  newer: MemoryRow | null;
   readonly key: IdempotencyKey | null;
   /** Null once it has ended. */
   input: { readonly call: StoredCall; readonly body: StoredBody } | null;
@@ -42,10 +45,9 @@ export class MemoryRows implements Rows<InMemory> {
   readonly #byKey = new Map<string, MemoryRow>();
   /** Queued jobs, by the time at which they are due; those that are due by that at which they expire. */
   readonly #times = new Heap<'timeIndex', MemoryRow>('timeIndex', ({ atMs }) => atMs);
-  /** Rows that have not ended, in order of acceptance. */
-  readonly #live = new Set<MemoryRow>();
   /** In the order of their ends. */
   readonly #ended = new Set<MemoryRow>();
+  #newest: MemoryRow | null = null;
   #seq = 0;
 
   byId(id: string): MemoryRow | null {
@@ -57,7 +59,7 @@ export class MemoryRows implements Rows<InMemory> {
   }
 
   inState(state: JobState): MemoryRow[] {
-    return [...this.#of(state)].filter(({ record }) => record.state === state);
+    return [...this.#rows.values()].filter(({ record }) => record.state === state);
   }
 
   next(target: JobTarget): MemoryRow[] {
@@ -85,8 +87,7 @@ export class MemoryRows implements Rows<InMemory> {
 
   list({ state, limit, from }: ListQuery): MemoryRow[] {
     const rows: MemoryRow[] = [];
-    for (const row of [...this.#of(state)].reverse()) {
-      if (rows.length > limit) break;
+    for (let row = this.#newest; row !== null && rows.length <= limit; row = row.older) {
       if ((from === null || row.seq <= from) && (state === null || row.record.state === state))
         rows.push(row);
     }
@@ -95,6 +96,7 @@ export class MemoryRows implements Rows<InMemory> {
 
   insert({ record, call, key, body }: Entry<InMemory>, bytes: number, standing: Standing): void {
     this.#seq += 1;
+    const older = this.#newest;
     const row: MemoryRow = {
       seq: this.#seq,
       record,
@@ -108,9 +110,12 @@ export class MemoryRows implements Rows<InMemory> {
       atMs: 0,
       timeIndex: -1,
       queueIndex: -1,
+      older,
+      newer: null,
     };
+    if (older !== null) older.newer = row;
+    this.#newest = row;
     this.#rows.set(record.id, row);
-    this.#live.add(row);
     if (key !== null) this.#byKey.set(key.scope, row);
     this.#stand(row, standing);
   }
@@ -129,13 +134,15 @@ export class MemoryRows implements Rows<InMemory> {
   end(row: MemoryRow, record: EndedRecord, token: string | null, bytes: number): void {
     if (row.record.state === 'queued') this.#leave(row);
     Object.assign(row, { record, token, bytes, input: null });
-    this.#live.delete(row);
     this.#ended.add(row);
   }
 
   remove(row: MemoryRow): void {
     if (!hasEnded(row.record)) this.#leave(row);
-    this.#live.delete(row);
+    const { older, newer } = row;
+    if (older !== null) older.newer = newer;
+    if (newer !== null) newer.older = older;
+    else this.#newest = older;
     this.#ended.delete(row);
     this.#rows.delete(row.record.id);
     if (row.key !== null) this.#byKey.delete(row.key.scope);
@@ -155,11 +162,6 @@ export class MemoryRows implements Rows<InMemory> {
 
   result({ result }: MemoryRow): Buffer | null {
     return result;
-  }
-
-  /** The rows of a state are among these, in order of acceptance. */
-  #of(state: JobState | null): Iterable<MemoryRow> {
-    return state === 'queued' || state === 'running' ? this.#live : this.#rows.values();
   }
 
   #stand(row: MemoryRow, { isWaiting, at }: Standing): void {

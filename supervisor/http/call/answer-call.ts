@@ -203,9 +203,12 @@ const SECRETS: ReadonlySet<string> = new Set(['authorization', 'proxy-authorizat
 
 /** `keys`: further headers that contain a key, in lower case. */
 function withoutSecrets(lines: string, keys: readonly string[]): string {
-  const isSecret = (name: string): boolean => SECRETS.has(name) || keys.includes(name);
-  const kept = splitHeaderLines(lines).filter(([name]) => !isSecret(name.toLowerCase()));
-  return kept.flat().join('\n');
+  const isOpen = ([name]: [string, string]): boolean => {
+    const lower = name.toLowerCase();
+    return !SECRETS.has(lower) && !keys.includes(lower);
+  };
+  const all = splitHeaderLines(lines);
+  return all.every(isOpen) ? lines : all.filter(isOpen).flat().join('\n');
 }
 
 /** Builds the call frame's fields for a request: everything that the worker gets except the body. */
