@@ -9,7 +9,7 @@ import time
 import unittest
 from unittest import mock
 
-from banana_worker.process.begun_note import BegunNote, BegunTimes
+from banana_worker.process.begun_note import BegunNote
 
 
 def read_note(fd: int) -> "tuple[int, int, float]":
@@ -35,18 +35,18 @@ class Note(WithFile):
             self.assertTrue(before_ms <= at_ms <= time.monotonic() * 1000)
 
     def test_it_names_the_call_and_when_it_began(self) -> None:
-        self.check(BegunNote(self.fd))
+        self.check(BegunNote(1, self.fd))
 
     def test_it_is_written_where_the_file_cannot_be_mapped(self) -> None:
         with mock.patch("mmap.mmap", side_effect=OSError):
-            self.check(BegunNote(self.fd))
+            self.check(BegunNote(1, self.fd))
 
     def test_a_file_that_is_too_short_to_be_mapped_is_written_to(self) -> None:
         os.ftruncate(self.fd, 0)
-        self.check(BegunNote(self.fd))
+        self.check(BegunNote(1, self.fd))
 
     def test_it_writes_nothing_after_leave(self) -> None:
-        note = BegunNote(self.fd)
+        note = BegunNote(1, self.fd)
         note.begin(1)
         note.leave()
         with self.assertRaises(ValueError):
@@ -59,7 +59,7 @@ class Times(WithFile):
         data = os.pread(self.fd, 4096, 16)
         return {id: at_ms for id, _, at_ms in struct.iter_unpack("<IId", data)}
 
-    def check_entries(self, note: BegunTimes) -> None:
+    def check_entries(self, note: BegunNote) -> None:
         for id in (1, 2, 3):
             note.begin(id)
         first = self.entries()
@@ -73,11 +73,11 @@ class Times(WithFile):
             self.assertEqual(entries[id], read_note(self.fd)[2])
 
     def test_every_call_that_runs_keeps_its_time(self) -> None:
-        self.check_entries(BegunTimes(3, self.fd))
+        self.check_entries(BegunNote(3, self.fd))
 
     def test_entries_are_written_where_the_file_cannot_be_mapped(self) -> None:
         with mock.patch("mmap.mmap", side_effect=OSError):
-            self.check_entries(BegunTimes(3, self.fd))
+            self.check_entries(BegunNote(3, self.fd))
 
 
 if __name__ == "__main__":

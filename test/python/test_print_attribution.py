@@ -6,7 +6,7 @@ import sys
 import unittest
 
 from banana_worker.failures.stack_frame import traceback_without_own_frames
-from banana_worker.report.print_attribution import attribute_prints
+from banana_worker.report.print_attribution import PrintAttribution
 
 
 class Prints(unittest.TestCase):
@@ -16,7 +16,7 @@ class Prints(unittest.TestCase):
         self.written = io.BytesIO()
         sys.stdout = io.TextIOWrapper(io.BytesIO())
         sys.stderr = io.TextIOWrapper(self.written)
-        self.prints = attribute_prints("m4rk")
+        self.prints = PrintAttribution("m4rk")
 
         def restore():
             sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__ = streams

@@ -62,7 +62,8 @@ class Exchanges(unittest.TestCase):
         x = {"name": "x", "datatype": datatype, "shape": [1], "data": [1]}
         body = json.dumps({"inputs": [x], "parameters": {"seed": 2**60}}).encode()
         running = running_with(Channel(), body, format="open-inference", answer="open-inference")
-        return running.read_input(NO_WISHES), running.ctx.params
+        running.read_input(NO_WISHES)
+        return running.input, running.ctx.params
 
     def test_the_parameters_of_the_request_are_the_app_s(self) -> None:
         self.assertEqual(self.input_of("INT32")[1], {"seed": 2**60})
@@ -105,8 +106,8 @@ class Endings(unittest.TestCase):
             raise Interrupted
 
         def websocket(running: RunningCall) -> None:
-            running.open_socket()
-            running.end_socket()
+            running.read_input(NO_WISHES)
+            running.answer(None)
 
         def error(running: RunningCall) -> None:
             running.fail(ServeError("SERVE_CANCELLED"))
@@ -114,7 +115,7 @@ class Endings(unittest.TestCase):
         for end, last in ((lambda running: running.answer({}), "result"), (websocket, "end"), (error, "error")):
             with self.subTest(last):
                 channel = Channel()
-                running = running_with(channel)
+                running = running_with(channel, format="websocket" if end is websocket else "auto")
                 channel.on_sent = lambda: interrupt() if channel.kinds[-1] == last else None
                 with self.assertRaises(Interrupted):
                     end(running)
@@ -134,7 +135,7 @@ class Sockets(unittest.TestCase):
             running.socket.on_data(b"hello", True, True)
 
         channel.on_sent = speak
-        running.open_socket()
+        running.read_input(NO_WISHES)
         assert running.socket is not None
         self.assertEqual(running.socket.receive(), "hello")
         self.assertEqual(channel.kinds, ["credit", "credit"])

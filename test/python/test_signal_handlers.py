@@ -144,7 +144,7 @@ class SignalHandlerTest(unittest.TestCase):
 
     def test_a_failed_write_raises_and_blocks_nothing(self) -> None:
         with self.assertRaises((BufferError, ValueError, TypeError)):
-            self.channel.write([memoryview(LONG)[::2]])
+            self.channel.write(outgoing.Outgoing([memoryview(LONG)[::2]]))
         self.channel.send(["a"])
         os.close(self.inlet)
         self.assertEqual(self.all_frames(), [(["a"], b"")])

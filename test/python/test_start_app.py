@@ -31,10 +31,10 @@ def failure_of(thrown: BaseException) -> StartFailure:
     nothing: Any = None
     surroundings = CallSurroundings(WorkerInfo(0, None, 1), nothing, nothing)
     tasks = SimpleNamespace(settled=lambda output, is_cancelled: output)
-    options: Any = SimpleNamespace(host=SimpleNamespace(surroundings=surroundings), tasks=tasks)
+    host: Any = SimpleNamespace(app=app, surroundings=surroundings, tasks=tasks, channel=None)
     spec: Any = SimpleNamespace(app="/srv/app.py")
     try:
-        init_app(app, options, spec, nothing)
+        init_app(host, spec)
     except StartFailure as failure:
         return failure
     raise AssertionError("it has started")

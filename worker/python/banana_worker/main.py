@@ -13,7 +13,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import sys
-from typing import TYPE_CHECKING, Any, List, Optional, Union
+from typing import Any, List, Optional
 
 from banana_worker.failures.outlook import PERMANENT, TRANSIENT, UNKNOWN
 from banana_worker.failures.stack_frame import callers_place, first_frame_outside, traceback_without_own_frames
@@ -23,7 +23,8 @@ from banana_worker.load.explain_load_error import StartFailure
 from banana_worker.load.start_app import import_app, init_app, loaded_info
 from banana_worker.load.start_watch import StartWatch
 from banana_worker.process import descriptors, ending
-from banana_worker.process.begun_note import BegunNote, BegunTimes
+from banana_worker.process.app_exit import AppExit, exit_code_of
+from banana_worker.process.begun_note import BegunNote
 from banana_worker.process.channel import Channel
 from banana_worker.process.hint_once import write_hints_to
 from banana_worker.process.listener import Listener
@@ -37,21 +38,14 @@ from banana_worker.protocol.frame import Body, FrameReader
 from banana_worker.protocol.messages import MAX_TEXT_CHARS, PROTOCOL_VERSION, StartSpec
 from banana_worker.report.app_log import AppLog
 from banana_worker.report.app_metrics import OwnMetrics
-from banana_worker.report.print_attribution import attribute_prints
+from banana_worker.report.print_attribution import PrintAttribution
 from banana_worker.report.thread_failures import log_thread_failures
-from banana_worker.run.arriving_calls import ArrivingCalls
 from banana_worker.run.call_context import CallSurroundings, WorkerInfo
 from banana_worker.run.loaded_app import LoadedApp
 from banana_worker.run.run_loop import RunLoop
-from banana_worker.run.runner import AppExit, RunnerOptions, exit_code_of
 from banana_worker.run.running_call import CallHost
 from banana_worker.run.tasks import Tasks
 from banana_worker.run.webhook_handover import WebhookHandover, offer_webhooks
-
-if TYPE_CHECKING:
-    from banana_worker.run.concurrent_loop import ConcurrentLoop
-
-    CallLoop = Union[RunLoop, ConcurrentLoop]
 
 
 def main() -> None:
@@ -75,8 +69,6 @@ class Worker:
     def __init__(self) -> None:
         self._channel = Channel(descriptors.UP_FD, ending.die_of_broken_pipe)
         descriptors.on_fork(self._channel.silence)
-        self._note = BegunNote()
-        descriptors.on_fork(self._note.leave)
         self._reader = FrameReader(descriptors.DOWN_FD, self._on_frame, self._room, CallHeads().decode)
         self._listener = Listener(descriptors.DOWN_FD, self._read, self._on_tick)
         self._waits = Waits(self._listener)
@@ -84,10 +76,10 @@ class Worker:
         self._log = AppLog(self._channel)
         self._metrics = OwnMetrics(self._channel, self._listener.wake)
         self._webhooks = WebhookHandover(self._channel, self._waits, self._running_request_id)
-        self._arriving = ArrivingCalls(self._accept)
         self._spec: Optional[StartSpec] = None
         self._app: Optional[LoadedApp] = None
-        self._loop: Optional[CallLoop] = None
+        self._prints: Optional[PrintAttribution] = None
+        self._loop: Optional[RunLoop] = None
         self._is_stopping = False
 
     def run(self) -> None:
@@ -130,35 +122,27 @@ class Worker:
         detail = "%s:\n%s" % (text, traceback_without_own_frames(fault))
         self._exit_fatally("SERVE_WORKER_LOST", text, detail, UNKNOWN)
 
-    def _start(self, spec: StartSpec) -> CallLoop:
+    def _start(self, spec: StartSpec) -> RunLoop:
         """@raises StartFailure, AppExit, SystemExit"""
         os.environ.update(spec.env)
-        prints = attribute_prints(spec.print_mark)
+        prints = PrintAttribution(spec.print_mark)
         worker = WorkerInfo(spec.worker, spec.device.gpu, spec.device.threads)
         surroundings = CallSurroundings(worker, self._log, self._metrics, self._channel)
         watch = StartWatch(spec.ready_within_ms, lambda: self._tasks.coroutine, self._log.warn)
         app = import_app(spec)
         concurrency = concurrency_of(app, spec)
         self._channel.send(["loaded", loaded_info(app, concurrency)])
-        host = CallHost(spec, self._channel, self._waits, surroundings, app)
-        options = RunnerOptions(app, host, prints, self._tasks, self._note)
-        init_ms = init_app(app, options, spec, self._channel)
+        host = CallHost(spec, self._channel, self._waits, self._tasks, prints, surroundings, app, concurrency)
+        init_ms = init_app(host, spec)
         ending.die_if_lost(descriptors.DOWN_FD)
         watch.end()
         self._metrics.send()
-        loop = self._new_loop(options, spec, concurrency)
-        self._app, self._loop = app, loop
+        note = BegunNote(concurrency)
+        descriptors.on_fork(note.leave)
+        loop = RunLoop(host, note, self._listener, StayAwake(spec.device.threads))
+        self._app, self._loop, self._prints = app, loop, prints
         self._channel.send(["ready", init_ms])
         return loop
-
-    def _new_loop(self, options: RunnerOptions, spec: StartSpec, concurrency: int) -> CallLoop:
-        if concurrency == 1:
-            return RunLoop(options, self._listener, StayAwake(spec.device.threads))
-        from banana_worker.run.concurrent_loop import ConcurrentLoop
-
-        note = BegunTimes(concurrency)
-        descriptors.on_fork(note.leave)
-        return ConcurrentLoop(options, note, concurrency)
 
     def _shut_down(self) -> None:
         code = 0
@@ -192,7 +176,7 @@ class Worker:
         self._channel.send(["fatal", code, *texts, outlook == PERMANENT, outlook == TRANSIENT])
 
     def _running_request_id(self) -> str:
-        return "" if self._loop is None else self._loop.running_request_id
+        return "" if self._prints is None else self._prints.request_id
 
     # The methods below run on the thread that reads messages.
 
@@ -219,7 +203,7 @@ class Worker:
 
     def _room(self, fields: List[Any], size: int) -> memoryview:
         if fields[0] == "body":
-            return self._arriving.room(fields[1], size)
+            return self._run_loop().arriving.room(fields[1], size)
         return memoryview(bytearray(size))
 
     def _on_frame(self, fields: List[Any], body: Body) -> None:
@@ -231,13 +215,13 @@ class Worker:
     def _take(self, fields: List[Any], body: Body) -> None:
         kind = fields[0]
         if kind == "call":
-            self._arriving.take_frame(fields[1], fields[2], fields[3], bytes(body))
+            self._run_loop().arriving.take_frame(fields[1], fields[2], fields[3], bytes(body))
         elif kind == "body":
-            self._arriving.take_body(fields[1], body)
+            self._run_loop().arriving.take_body(fields[1], body)
         elif kind == "credit":
             self._run_loop().grant_credit(uint(fields[1]), uint(fields[2]))
         elif kind == "cancel":
-            self._cancel(uint(fields[1]), fields[2])
+            self._run_loop().cancel(uint(fields[1]), fields[2])
         elif kind == "data":
             self._run_loop().take_data(uint(fields[1]), bytes(body), fields[2], fields[3])
         elif kind == "webhookDone":
@@ -251,16 +235,6 @@ class Worker:
         else:
             raise ProtocolError("a worker cannot take %.40r" % (kind,))
 
-    def _accept(self, batch: Any) -> None:
-        self._run_loop().accept(batch)
-
-    def _cancel(self, call_id: int, reason: str) -> None:
-        loop = self._run_loop()
-        if self._arriving.drop(call_id):
-            loop.send_cancelled(call_id)
-        else:
-            loop.cancel(call_id, reason)
-
     def _stop(self) -> None:
         self._is_stopping = True
         if self._loop is None:
@@ -268,7 +242,7 @@ class Worker:
         else:
             self._loop.stop("the server is stopping")
 
-    def _run_loop(self) -> CallLoop:
+    def _run_loop(self) -> RunLoop:
         if self._loop is None:
             raise ProtocolError("a message before ready")
         return self._loop

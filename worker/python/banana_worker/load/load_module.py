@@ -11,8 +11,8 @@ from banana_worker.load.app_module import execute, make_module
 from banana_worker.load.explain_load_error import StartFailure, explain_import_error
 from banana_worker.load.explain_missing_app import missing_inference
 from banana_worker.process import descriptors
+from banana_worker.process.app_exit import check_is_worker
 from banana_worker.protocol.messages import StartSpec
-from banana_worker.run.runner import check_is_worker
 
 
 class Imported(NamedTuple):

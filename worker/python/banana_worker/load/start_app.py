@@ -17,13 +17,13 @@ from banana_worker.failures.stack_frame import first_frame_outside, traceback_wi
 from banana_worker.failures.thrown import described
 from banana_worker.load.explain_load_error import StartFailure
 from banana_worker.load.load_app import load_app
-from banana_worker.process.channel import Channel
+from banana_worker.process.app_exit import check_is_worker
 from banana_worker.protocol.messages import MAX_TEXT_CHARS, Call, Route, StartSpec
 from banana_worker.reply.answer import WholeAnswer, answer_of
 from banana_worker.report.send_metrics import send_metrics
 from banana_worker.run.call_context import CallContext, InitContext
 from banana_worker.run.loaded_app import Example, LoadedApp, Surroundings
-from banana_worker.run.runner import RunnerOptions, check_is_worker
+from banana_worker.run.running_call import CallHost
 from banana_worker.values.tensor import TensorSpec
 
 
@@ -73,17 +73,18 @@ def _route_field(route: Route) -> Dict[str, Any]:
     return fields if attempts == 1 else dict(fields, attempts=attempts)
 
 
-def init_app(app: LoadedApp, options: RunnerOptions, spec: StartSpec, channel: Channel) -> float:
+def init_app(host: CallHost, spec: StartSpec) -> float:
     """Runs `init` and the example, and returns how many ms they took. @raises StartFailure, SystemExit"""
     began_at = time.perf_counter()
+    app = host.app
     step = app.init_step
-    worker, log, metrics, _ = options.host.surroundings
+    worker, log, metrics, _ = host.surroundings
     try:
-        app.surround(Surroundings(spec, lambda measured: send_metrics(channel, measured)))
-        options.tasks.settled(app.init(InitContext(worker, log, metrics)), lambda: False)
+        app.surround(Surroundings(spec, lambda measured: send_metrics(host.channel, measured)))
+        host.tasks.settled(app.init(InitContext(worker, log, metrics)), lambda: False)
         step = "the example call"
         if app.description.example is not None:
-            contextvars.copy_context().run(_run_example, app, app.description.example, options)
+            contextvars.copy_context().run(_run_example, app.description.example, host)
         check_is_worker(None)
     except BaseException as thrown:
         check_is_worker(thrown)
@@ -100,30 +101,30 @@ def _place(thrown: BaseException, spec: StartSpec) -> str:
     return first_frame_outside(thrown) or spec.app
 
 
-def _run_example(app: LoadedApp, example: Example, options: RunnerOptions) -> None:
+def _run_example(example: Example, host: CallHost) -> None:
     """Encodes the answer too, so that a wrong one fails before the worker is ready."""
     route = example.route
     call = Call(0, 0, 0, "example", route, route, "", "json", "", "", None, "")
-    options.prints.begin("example")
+    host.prints.begin("example")
     try:
-        ctx = CallContext(call, b"", options.host.surroundings)
-        output = options.tasks.settled(app.handle(route, example.input, ctx), lambda: False)
+        ctx = CallContext(call, b"", host.surroundings)
+        output = host.tasks.settled(host.app.handle(route, example.input, ctx), lambda: False)
         if isinstance(output, BaseException):
             raise output
         answer = answer_of(output, call)
         if not isinstance(answer, WholeAnswer):
-            _drain(answer.chunks, options)
+            _drain(answer.chunks, host)
     finally:
-        options.prints.end()
+        host.prints.end()
 
 
-def _drain(chunks: Any, options: RunnerOptions) -> None:
+def _drain(chunks: Any, host: CallHost) -> None:
     async def drain() -> None:
         async for _ in chunks:
             pass
 
     if hasattr(chunks, "__anext__"):
-        options.tasks.run(drain(), lambda: False)
+        host.tasks.run(drain(), lambda: False)
     else:
         for _ in chunks:
             pass

@@ -16,52 +16,36 @@ _pack_note = struct.Struct("<IId").pack
 
 class BegunNote:
     """Memory shared with the front: the note outlives this process and costs no system call. If the file cannot be
-    mapped, the note is written to it."""
+    mapped, the note is written to it. Of a worker that runs several calls at the same time, it has an entry for each."""
 
-    def __init__(self, fd: int = BEGUN_FD) -> None:
-        self._fd = fd
-        self._memory = _mapped(fd, NOTE_BYTES)
-
-    def begin(self, call_id: int) -> None:
-        """Once this returns, the front will know that the call may have run, even if this process dies."""
-        note = _pack_note(call_id, 0, time.monotonic() * 1000)
-        if self._memory is None:
-            os.pwrite(self._fd, note, 0)
-        else:
-            self._memory[:] = note
-
-    def leave(self) -> None:
-        """For a forked child, in which no call begins: releases the memory and its descriptor."""
-        if self._memory is not None:
-            self._memory.close()
-
-
-class BegunTimes:
-    """The note of a worker that runs several calls at the same time, with an entry for each of them."""
-
-    def __init__(self, concurrency: int, fd: int = BEGUN_FD) -> None:
-        size = NOTE_BYTES * (1 + concurrency)
-        if os.fstat(fd).st_size < size:
+    def __init__(self, concurrency: int = 1, fd: int = BEGUN_FD) -> None:
+        entries = concurrency if concurrency > 1 else 0
+        size = NOTE_BYTES * (1 + entries)
+        if entries and os.fstat(fd).st_size < size:
             os.ftruncate(fd, size)
         self._fd = fd
         self._memory = _mapped(fd, size)
         # Offsets of entries whose calls have ended.
-        self._free: List[int] = [NOTE_BYTES * entry for entry in range(concurrency, 0, -1)]
+        self._free: List[int] = [NOTE_BYTES * entry for entry in range(entries, 0, -1)]
         self._offsets: Dict[int, int] = {}
 
     def begin(self, call_id: int) -> None:
-        """As `BegunNote.begin`. The front reads an entry once the note names its call, or a later one."""
-        offset = self._offsets[call_id] = self._free.pop()
+        """Once this returns, the front will know that the call may have run, even if this process dies. It reads an
+        entry once the note names its call, or a later one."""
         note = _pack_note(call_id, 0, time.monotonic() * 1000)
-        self._write(offset, note)
+        if self._free:
+            offset = self._offsets[call_id] = self._free.pop()
+            self._write(offset, note)
         self._write(0, note)
 
     def end(self, call_id: int) -> None:
         """The call has ended: another one may have its entry."""
-        self._free.append(self._offsets.pop(call_id))
+        offset = self._offsets.pop(call_id, None)
+        if offset is not None:
+            self._free.append(offset)
 
     def leave(self) -> None:
-        """For a forked child."""
+        """For a forked child, in which no call begins: releases the memory and its descriptor."""
         if self._memory is not None:
             self._memory.close()
 

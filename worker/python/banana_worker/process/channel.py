@@ -13,7 +13,7 @@ from typing import Any, Callable, Deque, List
 
 from banana_worker.process.ending import is_broken_pipe
 from banana_worker.process.in_turn import InTurn
-from banana_worker.process.outgoing import BytesLike, Outgoing, OutgoingIfWanted, OutgoingOnTurn
+from banana_worker.process.outgoing import BytesLike, Outgoing, OutgoingOnTurn
 from banana_worker.protocol.codec import encode_head
 from banana_worker.protocol.messages import MAX_FRAGMENT_BYTES
 
@@ -44,29 +44,29 @@ class Channel:
 
     def send(self, fields: List[Any], body: bytes = b"") -> None:
         """Sends a message of one frame. @raises ValueError if its head is too long"""
-        self.write([frame(encode_head(fields), body)])
+        self.write(Outgoing([frame(encode_head(fields), body)]))
 
     def send_if(self, is_wanted: Callable[[], bool], fields: List[Any], body: bytes = b"") -> bool:
         """Sends a message of one frame if `is_wanted` returns True when its turn has come. Returns whether it was
         sent."""
-        out = OutgoingIfWanted([frame(encode_head(fields), body)], is_wanted)
-        self._write_in_turn(out)
-        return not out.is_dropped
+        out = OutgoingOnTurn(lambda: [frame(encode_head(fields), body)] if is_wanted() else [])
+        self.write(out)
+        return out.has_any
 
     def send_on_turn(self, messages: Callable[[], List[List[Any]]]) -> None:
         """Sends messages of one frame each; `messages` is called when their turn has come. A frame that another
         thread sends after that call leaves behind them."""
-        self._write_in_turn(OutgoingOnTurn(lambda: [frame(encode_head(fields)) for fields in messages()]))
+        self.write(OutgoingOnTurn(lambda: [frame(encode_head(fields)) for fields in messages()]))
 
     def send_body(self, head: bytes, id: int, body: BytesLike) -> None:
         """Sends a message whose body may need several frames: its head, then `body` frames of this id."""
         size = len(body)
         if size <= _COPY_LIMIT_BYTES:
-            self.write([_pack_prefix(len(head), size) + head + body])
+            self.write(Outgoing([_pack_prefix(len(head), size) + head + body]))
             return
         view = memoryview(body)
         if size <= MAX_FRAGMENT_BYTES:
-            self.write([_pack_prefix(len(head), size) + head, view])
+            self.write(Outgoing([_pack_prefix(len(head), size) + head, view]))
             return
         writes = _in_fragments(head, id, view)
         if self._silent:
@@ -76,11 +76,7 @@ class Channel:
         else:
             self._long_bodies.ask(writes)
 
-    def write(self, parts: List[BytesLike]) -> None:
-        """Writes whole frames, given in parts."""
-        self._write_in_turn(Outgoing(parts))
-
-    def _write_in_turn(self, out: Outgoing) -> None:
+    def write(self, out: Outgoing) -> None:
         if self._silent:
             return
         try:
@@ -99,7 +95,7 @@ class Channel:
 
     def _write_fragments(self, writes: Deque[Outgoing]) -> None:
         while writes:
-            self._write_in_turn(writes[0])
+            self.write(writes[0])
             writes.popleft()
 
     def _write(self, out: Outgoing) -> None:

@@ -45,24 +45,6 @@ class Outgoing:
         return rest
 
 
-class OutgoingIfWanted(Outgoing):
-    """Frames that leave only if `is_wanted` returns True when their turn has come; otherwise `is_dropped` becomes
-    True."""
-
-    __slots__ = ("_is_wanted", "is_dropped")
-
-    def __init__(self, parts: List[BytesLike], is_wanted: Callable[[], bool]) -> None:
-        super().__init__(parts)
-        self._is_wanted = is_wanted
-        self.is_dropped = False
-
-    def write(self, fd: int) -> None:
-        if self._written or self._is_wanted():
-            super().write(fd)
-        else:
-            self.is_dropped = True
-
-
 class OutgoingOnTurn(Outgoing):
     """Frames that are made when their turn has come; there may be none."""
 
@@ -71,6 +53,11 @@ class OutgoingOnTurn(Outgoing):
     def __init__(self, make: Callable[[], List[BytesLike]]) -> None:
         super().__init__([])
         self._make = make
+
+    @property
+    def has_any(self) -> bool:
+        """After its turn: whether there were frames."""
+        return len(self._parts) > 0
 
     def write(self, fd: int) -> None:
         if not self._parts:

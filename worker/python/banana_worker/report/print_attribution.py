@@ -1,4 +1,4 @@
-"""Marks which call a print belongs to, if the log format needs it. It is exact for Python code, in coroutines and
+"""Knows which call's code runs, and marks which call a print belongs to, if the log format needs it. It is exact for Python code, in coroutines and
 tasks too; native code and the app's own threads get the call that runs at that moment. A line that `logging` writes
 has the level and the logger of its record, whichever handler writes it."""
 
@@ -23,23 +23,13 @@ _MAX_LOGGER_CHARS = 64
 
 
 class PrintAttribution:
-    """Does nothing and costs nothing: used when no marks are wanted."""
-
-    def begin(self, request_id: str) -> None:
-        """Notes that the code of this call runs from here on."""
-
-    def end(self) -> None:
-        """Notes that no call's code runs."""
-
-    def enter(self, request_id: str) -> None:
-        """Notes that the code of this context belongs to this call, while other calls run at the same time."""
-
-
-class MarkedPrints(PrintAttribution):
     def __init__(self, mark: str) -> None:
-        """Replaces this process's stdout and stderr. Call once, before the app is loaded."""
+        """Replaces this process's stdout and stderr if there is a mark, that of the start message. Call once, before the
+        app is loaded."""
         self._running = ""
         self._streams: List[MarkedStream] = []
+        if not mark:
+            return
         for name in ("stdout", "stderr"):
             stream = MarkedStream(getattr(sys, name), mark, self)
             setattr(sys, name, stream)
@@ -49,22 +39,26 @@ class MarkedPrints(PrintAttribution):
 
     @property
     def request_id(self) -> str:
+        """Request id of the call whose code asks; empty outside of calls."""
         call = _call.get()
         return self._running if call is None else call
 
     def begin(self, request_id: str) -> None:
+        """Notes that the code of this call runs from here on."""
         self._running = request_id
-        _call.set(request_id)
-        # Otherwise native prints of this call would seem to belong to the last call that printed something.
-        for stream in self._streams:
-            stream.announce("")
+        if self._streams:
+            self.enter(request_id)
 
     def end(self) -> None:
+        """Notes that no call's code runs."""
         self._running = ""
-        _call.set(None)
+        if self._streams:
+            _call.set(None)
 
     def enter(self, request_id: str) -> None:
+        """Notes that the code of this context belongs to this call, while other calls run at the same time."""
         _call.set(request_id)
+        # Otherwise native prints of this call would seem to belong to the last call that printed something.
         for stream in self._streams:
             stream.announce("")
 
@@ -72,7 +66,7 @@ class MarkedPrints(PrintAttribution):
 class MarkedStream(io.TextIOWrapper):
     """stdout or stderr that writes, before a print, the mark of the call that it belongs to."""
 
-    def __init__(self, stream: TextIO, mark: str, prints: MarkedPrints) -> None:
+    def __init__(self, stream: TextIO, mark: str, prints: PrintAttribution) -> None:
         encoding, errors = stream.encoding, stream.errors
         super().__init__(stream.detach(), encoding=encoding, errors=errors, write_through=True)  # type: ignore[attr-defined]
         self._prefix = "%s%s " % (_UNIT_SEPARATOR, mark)
@@ -123,8 +117,3 @@ def _level_of(number: int) -> str:
 
 def _shown(logger: str) -> str:
     return "".join(one for one in str(logger)[:_MAX_LOGGER_CHARS] if one.isprintable())
-
-
-def attribute_prints(mark: str) -> PrintAttribution:
-    """`mark` is that of the start message; empty: no marks are wanted."""
-    return MarkedPrints(mark) if mark else PrintAttribution()

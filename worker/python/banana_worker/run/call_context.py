@@ -91,7 +91,9 @@ class CallContext:
         self._reason: Optional[str] = None
         self._left: Optional[threading.Event] = None
         # Made at once for a job: one that is made after the end of the call would not know of it.
-        self._progress: Optional[Progress] = _progress_of(call, surroundings.channel)
+        self._progress: Optional[Progress] = None
+        if call.job_id and surroundings.channel is not None:
+            self._progress = Progress(surroundings.channel, call.id)
 
     @property
     def call_id(self) -> int:
@@ -209,12 +211,6 @@ class CallContext:
             if self._left is None:
                 self._left = threading.Event()
             return self._left
-
-
-def _progress_of(call: Call, channel: Optional[Channel]) -> Optional[Progress]:
-    if not call.job_id or channel is None:
-        return None
-    return Progress(channel, call.id)
 
 
 def _header_dict(lines: str) -> Dict[str, str]:

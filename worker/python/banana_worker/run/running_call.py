@@ -23,12 +23,14 @@ from banana_worker.reply.answer import StreamedAnswer, WholeAnswer, answer_of, w
 from banana_worker.formats.reply import ReplyHead
 from banana_worker.reply.response import Response
 from banana_worker.report.app_metrics import OwnMetrics
+from banana_worker.report.print_attribution import PrintAttribution
 from banana_worker.run.arriving_calls import WaitingCall
 from banana_worker.run.call_context import CallContext, CallSurroundings
 from banana_worker.run.call_socket import CallSocket
 from banana_worker.run.loaded_app import LoadedApp
 from banana_worker.run.output_hints import hint_at
 from banana_worker.run.stream_sender import StreamSender
+from banana_worker.run.tasks import Tasks
 
 
 class CallHost:
@@ -39,14 +41,21 @@ class CallHost:
         spec: StartSpec,
         channel: Channel,
         waits: Waits,
+        tasks: Tasks,
+        prints: PrintAttribution,
         surroundings: CallSurroundings,
         app: LoadedApp,
+        concurrency: int,
     ) -> None:
         self.app = app
         self.channel = channel
         self.waits = waits
+        self.tasks = tasks
+        self.prints = prints
         self.surroundings = surroundings
         self.metrics: OwnMetrics = surroundings.metrics
+        # The most calls that run at the same time.
+        self.concurrency = concurrency
         self.max_output_bytes = spec.limits.max_output_bytes
         self.stream_window_bytes = spec.limits.stream_window_bytes
 
@@ -56,13 +65,13 @@ class RunningCall:
         "call",
         "ctx",
         "socket",
-        "stream",
         "cancelled",
         "has_ended",
         "input",
         "_host",
         "_began_at",
         "_exchange",
+        "stream",
     )
 
     def __init__(self, host: CallHost, waiting: WaitingCall) -> None:
@@ -73,6 +82,7 @@ class RunningCall:
         self.ctx = CallContext(waiting.call, waiting.body, host.surroundings)
         # The connection of a call that is a WebSocket.
         self.socket: Optional[CallSocket] = None
+        # The sender of an answer that streams.
         self.stream: Optional[StreamSender] = None
         # The answer is not needed any more.
         self.cancelled = False
@@ -83,14 +93,16 @@ class RunningCall:
         # The ending is being sent: a signal handler may raise meanwhile, and a call has only one ending.
         self.has_ended = False
 
-    def read_input(self, wishes: InputWishes) -> object:
-        """Reads the app's input, and keeps it as `input`. @raises ServeError SERVE_BAD_BODY"""
+    def read_input(self, wishes: InputWishes) -> None:
+        """Makes the app's input: `socket` of a WebSocket, `input` of any other call. Called after the note of the call's
+        begin. @raises ServeError SERVE_BAD_BODY"""
         call, body = self.call, self.ctx.body
-        if call.answer != "auto":
+        if call.format == "websocket":
+            self._open_socket()
+        elif call.answer != "auto":
             self.input = self._read_in_exchange(wishes)
         else:
             self.input = read_input(call, body, wishes)
-        return self.input
 
     def _read_in_exchange(self, wishes: InputWishes) -> object:
         call, body = self.call, self.ctx.body
@@ -101,17 +113,24 @@ class RunningCall:
         self.ctx.params = exchange.params
         return given
 
-    def open_socket(self) -> None:
-        """Called after the note of the call's begin: from now on a WebSocket's client may send."""
+    def _open_socket(self) -> None:
+        """From now on a WebSocket's client may send."""
         host = self._host
         self.socket = CallSocket(host.channel, host.waits, self.call.id, host.stream_window_bytes)
         self.socket.open()
         if self.cancelled:
             self.socket.cancel()
 
+    def is_wanted(self) -> bool:
+        """Whether its client still waits; if not, the call ends."""
+        if self.cancelled:
+            self.fail(ServeError("SERVE_CANCELLED"))
+            return False
+        return True
+
     def is_answered_by(self, raised: BaseException) -> bool:
         """Whether the exception is a Response that can still answer the call."""
-        has_begun = self.socket is not None or self.has_ended or (self.stream is not None and self.stream.begun)
+        has_begun = self.socket is not None or (self.stream is not None and self.stream.begun)
         return is_a(raised, Response) and not has_begun
 
     @property
@@ -134,47 +153,47 @@ class RunningCall:
         elif self.socket is not None:
             self.socket.grant(size)
 
-    def answer(self, output: Any) -> Optional[StreamedAnswer]:
-        """Answers with the app's output. A stream is returned: `open_stream` sends it. @raises ServeError
-        SERVE_OUTPUT_INVALID, SERVE_OUTPUT_TOO_LARGE; any exception of an adapter's reply"""
-        if exception_of(output) is not None:
-            self.fail(output)
-            return None
+    def answer(self, output: Any) -> Optional[BaseException]:
+        """Answers with the app's output. A stream has no ending yet: the caller sends it by `stream`, and ends it with
+        `end_stream` or `fail`. Returns the exception that the app returned in place of an answer, if there is one. @raises ServeError SERVE_OUTPUT_INVALID, SERVE_OUTPUT_TOO_LARGE; any exception of an
+        adapter's reply"""
+        raised = output if is_a(output, BaseException) and not is_a(output, Response) else None
+        if self.socket is not None:
+            self._end_socket(self.socket)
+            return raised
+        if raised is not None:
+            self.fail(raised)
+            return raised
         if (output is None or type(output) is tuple) and not self.cancelled:
             hint_at(output, self._host.app.function(self.call.route))
         exchange = self._exchange
         answer = answer_of(output, self.call) if exchange is None else written_answer(output, self.call, exchange)
         if isinstance(answer, WholeAnswer):
             self._succeed(answer.head, answer.body)
-            return None
-        return answer
+        else:
+            self._open_stream(answer)
+        return None
 
-    def open_stream(self) -> StreamSender:
-        """The sender of this call's stream. The caller ends it with `end_stream` or `fail`."""
-        stream = StreamSender(self._host.channel, self._host.waits, self.call.id, self._host.stream_window_bytes)
-        self.stream = stream
+    def _open_stream(self, answer: StreamedAnswer) -> None:
+        host = self._host
+        self.stream = StreamSender(host.channel, host.waits, self.call.id, host.stream_window_bytes, answer)
         if self.cancelled:
-            stream.credit.cancel()
-        return stream
+            self.stream.credit.cancel()
 
     def end_stream(self) -> None:
         assert self.stream is not None
         if self.stream.credit.cancelled:
             self.fail(ServeError("SERVE_CANCELLED"))
             return
-        self._host.metrics.send()
         self._note_end()
         self.stream.end(self.run_ms)
 
-    def end_socket(self) -> None:
-        """Called when the function of a WebSocket route has returned: closes the connection behind the messages
-        already sent."""
-        assert self.socket is not None
-        if self.socket.cancelled:
+    def _end_socket(self, socket: CallSocket) -> None:
+        """The function of a WebSocket route has returned: closes the connection behind the messages already sent."""
+        if socket.cancelled:
             self.fail(ServeError("SERVE_CANCELLED"))
             return
-        self.socket.end()
-        self._host.metrics.send()
+        socket.end()
         self._note_end()
         self._host.channel.send(["end", self.call.id, self.run_ms])
 
@@ -184,13 +203,13 @@ class RunningCall:
             return
         if self.socket is not None:
             self.socket.end()
-        self._host.metrics.send()
         error = failure_of(thrown, self._host.app.function(self.call.route), self.input)
         self._note_end()
         send_error(self._host.channel, self.call.id, error, self.run_ms)
 
     def _note_end(self) -> None:
-        """Called before the ending is sent."""
+        """Called before the ending is sent: metrics and progress leave before it."""
+        self._host.metrics.send()
         self.has_ended = True
         self.ctx.end()
 
@@ -203,16 +222,10 @@ class RunningCall:
         if size > host.max_output_bytes:
             message = "The model's output is %d bytes; --max-output allows %d." % (size, host.max_output_bytes)
             raise ServeError("SERVE_OUTPUT_TOO_LARGE", message)
-        host.metrics.send()
         status, content_type, headers, phrase = head
         packed = result_head(self.call.id, status, content_type, headers, size, self.run_ms, phrase)
         self._note_end()
         host.channel.send_body(packed, self.call.id, body)
-
-
-def exception_of(output: Any) -> Optional[BaseException]:
-    """The exception that an app returned in place of an answer; None for an answer."""
-    return output if is_a(output, BaseException) and not is_a(output, Response) else None
 
 
 def send_error(channel: Channel, call_id: int, error: ServeError, run_ms: float) -> None:

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any, AsyncIterator, Callable, Iterator, Union
+from typing import Any, Iterator
 
 from banana_worker.process.channel import BytesLike, Channel, frame
 from banana_worker.process.cleaning import clean_up
+from banana_worker.process.outgoing import Outgoing
 from banana_worker.process.waits import Waits
 from banana_worker.protocol.codec import encode_head
 from banana_worker.protocol.messages import MAX_FRAGMENT_BYTES
-from banana_worker.formats.reply import ReplyHead
+from banana_worker.reply.answer import StreamedAnswer
 from banana_worker.run.credit import Credit
-
-Head = Union[ReplyHead, Callable[[], ReplyHead]]
 
 
 class StreamSender:
-    def __init__(self, channel: Channel, waits: Waits, call_id: int, window_bytes: int) -> None:
+    def __init__(
+        self, channel: Channel, waits: Waits, call_id: int, window_bytes: int, streamed: StreamedAnswer
+    ) -> None:
         self._channel = channel
         self._waits = waits
         self._id = call_id
+        self._streamed = streamed
         self.credit = Credit(window_bytes)
         # The frame of the head, which leaves together with the first chunk.
         self._head = b""
         # The client has the status, so no other answer can take its place.
         self.begun = False
 
-    def steps(self, chunks: Iterator[BytesLike], head: Head) -> Iterator[None]:
+    @property
+    def is_async(self) -> bool:
+        """Whether the chunks come from an async iterator, which only `send_beside` can send."""
+        return hasattr(self._streamed.chunks, "__anext__")
+
+    def steps(self) -> Iterator[None]:
         """Sends every chunk. Yields after each, so that other streams may take their turns, and wherever credit is
-        missing: continue once `credit.may_go_on()`. Closes `chunks` when the client has left."""
+        missing: continue once `credit.may_go_on()`. Closes the iterator when the client has left."""
+        chunks: Any = self._streamed.chunks
         try:
             for chunk in chunks:
-                self._begin(head)
+                self._begin()
                 view = _bytes_of(chunk)
                 while len(view) > 0 and not self.credit.cancelled:
                     if not self.credit.may_go_on():
@@ -42,21 +50,28 @@ class StreamSender:
                     return
                 if self.credit.may_go_on():  # otherwise the app makes the next chunk before the wait
                     yield
-            self._begin(head)
+            self._begin()
         finally:
             _close(chunks)
 
-    def send_all(self, chunks: Iterator[BytesLike], head: Head) -> None:
-        """`steps`, with all its waits."""
-        for _ in self.steps(chunks, head):
-            self._waits.wait(self.credit.may_go_on)
+    async def send_beside(self) -> None:
+        """Sends every chunk, of an iterator of either kind, while the event loop goes on."""
+        if self.is_async:
+            await self._send_async()
+            return
+        import asyncio
 
-    async def send_all_async(self, chunks: AsyncIterator[BytesLike], head: Head) -> None:
-        """Sends the chunks of an async iterator, which is closed when the client has left."""
+        for _ in self.steps():
+            await asyncio.sleep(0)
+            await self._waits.wait_async(self.credit.may_go_on)
+
+    async def _send_async(self) -> None:
+        """Closes the iterator when the client has left."""
+        chunks: Any = self._streamed.chunks
         has_left = False
         try:
             async for chunk in chunks:
-                self._begin(head)
+                self._begin()
                 view = _bytes_of(chunk)
                 while len(view) > 0 and not self.credit.cancelled:
                     if self.credit.may_go_on():
@@ -66,7 +81,7 @@ class StreamSender:
                 has_left = self.credit.cancelled
                 if has_left:
                     return
-            self._begin(head)
+            self._begin()
         finally:
             close: Any = getattr(chunks, "aclose", None)
             if close is not None:
@@ -75,12 +90,12 @@ class StreamSender:
     def end(self, run_ms: float) -> None:
         """Sends the stream's end, and its head if no chunk did."""
         ending = frame(encode_head(["end", self._id, run_ms]))
-        self._channel.write([self._head + ending])
+        self._channel.write(Outgoing([self._head + ending]))
 
-    def _begin(self, head: Head) -> None:
+    def _begin(self) -> None:
         if self.begun:
             return
-        status, content_type, headers, phrase = head() if callable(head) else head
+        status, content_type, headers, phrase = self._streamed.head()
         fields = ["head", self._id, status, content_type, headers]
         self._head = frame(encode_head([*fields, phrase] if phrase else fields))
         self.begun = True
@@ -89,7 +104,7 @@ class StreamSender:
         fragment = view[:MAX_FRAGMENT_BYTES]
         self.credit.spend(len(fragment))
         chunk = frame(encode_head(["chunk", self._id]), bytes(fragment))
-        self._channel.write([self._head + chunk])
+        self._channel.write(Outgoing([self._head + chunk]))
         self._head = b""
         return view[len(fragment) :]
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Optional, Sequence, Tuple
 
-from banana_worker.failures.thrown import class_name, is_a
 from banana_worker.process.cleaning import cancel
 from banana_worker.process.descriptors import DOWN_FD
 from banana_worker.process.listener import Listener
 from banana_worker.process.stay_awake import asleep
-from banana_worker.run.call_socket import ClosedSocket
 
 if TYPE_CHECKING:
     from banana_worker.process.event_loop import EventLoop
 
-# A coroutine, and a context of which it runs in a copy.
-InContext = Tuple[Coroutine[Any, Any, None], Context]
+# Makes a coroutine that is to run, in this context.
+Beginning = Tuple[Callable[[], Coroutine[Any, Any, None]], Context]
 
 # Types whose values are known not to be awaitables, without a look at the value.
 _PLAIN = frozenset((dict, list, str, bytes, int, float, bool, tuple, type(None)))
@@ -32,9 +30,7 @@ class Tasks:
 
     def settled(self, output: Any, is_cancelled: Callable[[], bool]) -> Any:
         """The app's output, or the result of awaiting it. @raises the exception of the awaitable"""
-        if type(output) in _PLAIN or not hasattr(type(output), "__await__"):
-            return output
-        return self.run(output, is_cancelled)
+        return self.run(output, is_cancelled) if is_awaitable(output) else output
 
     def run(self, awaitable: Awaitable[Any], is_cancelled: Callable[[], bool]) -> Any:
         """Awaits it; `cancel` cancels it, as does a cancel that came before."""
@@ -47,10 +43,6 @@ class Tasks:
     def begin(self, coroutine: Coroutine[Any, Any, None]) -> Any:
         """Returns a task that runs beside others while `serve` or another wait goes on."""
         return self._started().begin(coroutine)
-
-    def cancel_task(self, task: Any) -> None:
-        """Cancels a task of `begin`, once it has begun. For any thread."""
-        self.call_soon(lambda: cancel(task))
 
     def call_soon(self, function: Callable[[], None]) -> None:
         """Calls the function when the event loop turns; at once if there is no event loop. For any thread."""
@@ -67,16 +59,14 @@ class Tasks:
             self._loop = Context().run(EventLoop, self._listener, DOWN_FD)
         return self._loop
 
-    def run_together(self, coroutines: Sequence[InContext], is_cancelled: Callable[[], bool]) -> None:
-        """Runs them to their ends; `cancel` cancels each of them. One that is cancelled before it has begun never
-        runs. @raises their exceptions"""
-        try:
-            self.run(_together(coroutines), is_cancelled)
-        except BaseException as thrown:
-            if not is_cancellation(thrown):
-                raise
-            for coroutine, _ in coroutines:
-                coroutine.close()
+    def run_together(self, begin: Sequence[Beginning], is_cancelled: Callable[[], bool]) -> None:
+        """Runs coroutines to their ends, each in its context; `cancel` cancels each of them. One that is
+        cancelled before it has begun never runs. @raises their exceptions"""
+        if len(begin) == 1:
+            (make, context), *_ = begin
+            context.run(self.run, make(), is_cancelled)
+        else:
+            self.run(_together(begin), is_cancelled)
 
     def wait_until(self, is_there: Callable[[], bool], is_awake: Callable[[], bool]) -> None:
         """Waits until a message has made `is_there` true; the app's tasks go on meanwhile. It does not sleep while
@@ -96,29 +86,24 @@ class Tasks:
         if self._loop is not None:
             self._loop.wake()
 
-    def cancel(self) -> None:
-        """Cancels the awaitable of `run`, if there is one. For any thread."""
-        if self._loop is not None:
+    def cancel(self, task: Any) -> None:
+        """Cancels a task of `begin`, once it has begun; with None the awaitable of `run`, if there is one. For any
+        thread."""
+        if task is not None:
+            self.call_soon(lambda: cancel(task))
+        elif self._loop is not None:
             self._loop.cancel()
 
 
-def is_cancellation(thrown: BaseException) -> bool:
-    """Whether it only reports that a task was cancelled, or that a WebSocket's client has left."""
-    return class_name(thrown) == "CancelledError" or is_a(thrown, ClosedSocket)
+def is_awaitable(output: Any) -> bool:
+    return type(output) not in _PLAIN and hasattr(type(output), "__await__")
 
 
-async def let_others_go_on() -> None:
-    """For a coroutine that may have nothing to wait for."""
-    import asyncio
-
-    await asyncio.sleep(0)
-
-
-async def _together(coroutines: Sequence[InContext]) -> None:
+async def _together(begin: Sequence[Beginning]) -> None:
     """Ends when all of them have ended. A cancel is passed on to each of them, and each ends in its own way."""
     import asyncio
 
-    tasks = [context.run(asyncio.ensure_future, coroutine) for coroutine, context in coroutines]
+    tasks = [context.run(asyncio.ensure_future, make()) for make, context in begin]
     while not all(task.done() for task in tasks):
         try:
             await asyncio.wait(tasks)

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from typing import Any, Callable, List
 from unittest import mock
 
-from banana_worker.run.batch_runner import BatchRunner, _Item
+from banana_worker.process.hint_once import write_hints_to
+from banana_worker.run.run_calls import CallRun
 
 
 class Running:
@@ -16,10 +17,25 @@ class Running:
 
     def __init__(self, cancelled: bool = False) -> None:
         self.call = SimpleNamespace(route="/", id=1, request_id="")
-        self.ctx = None
+        self.ctx = self.input = self.socket = self.stream = None
         self.cancelled = cancelled
         self.endings: List[str] = []
         self.on_fail: Callable[[], None] = lambda: None
+
+    @property
+    def has_ended(self) -> bool:
+        return len(self.endings) > 0
+
+    def read_input(self, wishes: object) -> None:
+        pass
+
+    def is_wanted(self) -> bool:
+        if self.cancelled:
+            self.fail(Exception())
+        return not self.cancelled
+
+    def is_answered_by(self, thrown: BaseException) -> bool:
+        return False
 
     def fail(self, thrown: BaseException) -> None:
         self.endings.append("error")
@@ -29,30 +45,32 @@ class Running:
         self.endings.append("result")
 
 
+def run_of(calls: List[Running], handle_batch: Callable[..., Any]) -> CallRun:
+    app = SimpleNamespace(wishes=lambda _: None, handle=lambda *_: 1, handle_batch=handle_batch, repeatable=False)
+    host: Any = SimpleNamespace(app=app, concurrency=1)
+    batch: Any = calls
+    return CallRun(host, batch)
+
+
 class Endings(unittest.TestCase):
     def test_a_call_that_is_cancelled_while_the_batch_is_sorted_ends_once(self) -> None:
         first, second, third = running = [Running(cancelled=True), Running(), Running()]
         first.on_fail = lambda: setattr(second, "cancelled", True)
-        app = SimpleNamespace(handle=lambda *_: 1, handle_batch=lambda _route, inputs, _ctxs: list(inputs))
-        options: Any = SimpleNamespace(app=app, tasks=SimpleNamespace(settled=lambda output, _: output))
-        items: Any = [_Item(one, None) for one in running]  # type: ignore[arg-type]
-        BatchRunner(options)._run_items(items)
+        run_of(running, lambda _route, inputs, _ctxs: list(inputs)).begin()
         self.assertEqual([first.endings, len(second.endings), third.endings], [["error"], 1, ["result"]])
 
 
 class Advice(unittest.TestCase):
     def test_the_hint_at_repeatable_is_logged_once_per_worker(self) -> None:
-        log, said = mock.Mock(), 'set `config = {"repeatable": True}`'
-        app = SimpleNamespace(handle_batch=lambda *_: 1 / 0, repeatable=False)
-        host = SimpleNamespace(surroundings=SimpleNamespace(log=log))
-        options: Any = SimpleNamespace(app=app, host=host)
-        runner = BatchRunner(options)
+        write = mock.Mock()
+        write_hints_to(write)
+        self.addCleanup(write_hints_to, None)
         for _ in range(2):
-            items: Any = [_Item(one, None) for one in (Running(), Running())]  # type: ignore[arg-type]
-            runner._run_items(items)
-            self.assertEqual([item.running.endings for item in items], [["error"], ["error"]])
-        log.warn.assert_called_once()
-        self.assertIn(said, log.warn.call_args[0][0])
+            calls = [Running(), Running()]
+            run_of(calls, lambda *_: 1 / 0).begin()
+            self.assertEqual([running.endings for running in calls], [["error"], ["error"]])
+        write.assert_called_once()
+        self.assertIn('set `config = {"repeatable": True}`', write.call_args[0][0])
 
 
 class Memory(unittest.TestCase):
@@ -69,10 +87,10 @@ class Memory(unittest.TestCase):
                 raised.append(weakref.ref(large))
                 raise
 
-        runner: Any = BatchRunner(mock.Mock(app=SimpleNamespace(handle_batch=raising, repeatable=False)))
-        runner._calls = {1: Running(), 2: Running()}
-        runner._read_inputs = lambda calls: [_Item(one, None) for one in calls]
-        self.assertIsInstance(runner.run(), Large)
+        run = run_of([Running(), Running()], raising)
+        run.begin()
+        self.assertIsInstance(run.raised, Large)
+        run.raised = None
         self.assertIsNone(raised[0]())
 
 
