@@ -15,11 +15,7 @@ _NO_HOST = re.compile(r"[<>^|\x00-\x20]|%(?![0-9a-f]{2})", re.IGNORECASE)
 
 # A host whose last part looks like a number is an address, of at most four numbers: hexadecimal, octal or decimal ones.
 _IS_ADDRESS = re.compile(r"(?:[^:]*\.)?(?:[0-9]+|0x[0-9a-f]*)\.?\Z", re.IGNORECASE)
-_NUMBERS = (
-    (re.compile(r"0x0*([0-9a-f]{0,8})\Z", re.IGNORECASE), 16),
-    (re.compile(r"0+([0-7]{0,11})\Z"), 8),
-    (re.compile(r"([1-9][0-9]{0,9})\Z"), 10),
-)
+_EMPTY_NUMBER = re.compile(r"\b0x\b", re.IGNORECASE)
 
 
 def checked_url(url: object) -> str:
@@ -49,16 +45,10 @@ def _has_host(url: str) -> bool:
 
 
 def _is_address(host: str) -> bool:
-    """Whether these numbers are an address, in which the last one may be several bytes: 127.1 is 127.0.0.1."""
-    parts = (host[:-1] if host.endswith(".") else host).split(".")
-    *firsts, last = map(_number, parts)
-    return len(parts) <= 4 and all(0 <= first < 256 for first in firsts) and 0 <= last < 256 ** (5 - len(parts))
-
-
-def _number(part: str) -> int:
-    """-1 if it is not a number, or more than any address has."""
-    for form, base in _NUMBERS:
-        digits = form.match(part)
-        if digits is not None:
-            return int(digits[1] or "0", base)
-    return -1
+    """Whether these numbers are an address, in which the last one may be several bytes: 127.1 is 127.0.0.1. As in a URL, one
+    dot may follow, and `0x` is 0."""
+    try:
+        import_standard("socket").inet_aton(_EMPTY_NUMBER.sub("0", host[:-1] if host.endswith(".") else host))
+        return True
+    except OSError:
+        return False

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from typing import Dict, Iterable, List, Tuple, TypeVar, Union
+from urllib.parse import unquote_to_bytes
 
 from banana_worker.protocol.messages import Call
 
@@ -35,11 +35,5 @@ def _read_pair(pair: bytes) -> Tuple[str, bytes]:
     return _decoded(name).decode("utf-8", "replace"), _decoded(value)
 
 
-_ESCAPE = re.compile(rb"%([0-9a-fA-F]{2})")
-
-
 def _decoded(text: bytes) -> bytes:
-    spaced = text.replace(b"+", b" ")
-    if b"%" not in spaced:
-        return spaced
-    return _ESCAPE.sub(lambda found: bytes((int(found.group(1), 16),)), spaced)
+    return unquote_to_bytes(text.replace(b"+", b" "))
