@@ -46,3 +46,15 @@ test('every folder that the page names is there', () => {
     [],
   );
 });
+
+test('every file that the three lives name is there', () => {
+  const [, lives = ''] = /^## Three lives\n([\s\S]*?)^## /m.exec(page) ?? [];
+  const named = [...lives.matchAll(/`([\w/.-]+\.ts|worker\/\w+)`/g)].map(([, path = '']) => path);
+  assert.ok(named.length >= 30, 'the lives name their files');
+  const rootOf = (path: string): string =>
+    /^(worker|protocol)\//.test(path) ? ROOT : join(ROOT, 'supervisor');
+  assert.deepEqual(
+    named.filter((path) => !existsSync(join(rootOf(path), path))),
+    [],
+  );
+});
