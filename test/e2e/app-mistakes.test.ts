@@ -56,30 +56,6 @@ const MISTAKES: readonly Mistake[] = [
     ),
   },
   {
-    what: 'a syntax error in the form of the language that has no types',
-    isLoaders: true,
-    TypeScript: form(
-      { 'app.mjs': 'export function inference(x) {\n  return { x: ;\n}' },
-      `${HERE}/app.mjs:2: syntax error: Unexpected token ';'`,
-    ),
-    Python: none('Python is one language, with types and without'),
-  },
-  {
-    what: 'a syntax error in a file beside it',
-    isLoaders: true,
-    TypeScript: form(
-      {
-        'app.ts': "import { a } from './helper.ts';\nexport const inference = () => a;",
-        'helper.ts': 'export const a = 1;\nexport const b = ;\n',
-      },
-      `${HERE}/helper.ts:2:17: syntax error: Unexpected ";"`,
-    ),
-    Python: form(
-      { 'app.py': `import helper\n${GOOD_PYTHON}`, 'helper.py': 'a = 1\n  b = 2\n' },
-      /<here>\/helper\.py:2: syntax error: unexpected indent: `b = 2`/,
-    ),
-  },
-  {
     what: 'an await outside of functions, where there can be none',
     isLoaders: true,
     TypeScript: form(
@@ -89,53 +65,6 @@ const MISTAKES: readonly Mistake[] = [
     Python: form(
       { 'app.py': `async def load(): return 1\n\nmodel = await load()\n${GOOD_PYTHON}` },
       /<here>\/app\.py:3: syntax error: 'await' outside function: `model = await load\(\)` \(Python 3\./,
-    ),
-  },
-  {
-    what: 'a function of nearly the right name',
-    TypeScript: form(
-      { 'app.mjs': 'const x = 1;\nexport function predict() {}' },
-      `${HERE}/app.mjs:2: app.mjs exports no \`inference\` function. It exports: predict. Rename \`predict\` to \`inference\`, or export it under that name.`,
-    ),
-    Python: form(
-      { 'app.py': 'x = 1\n\ndef predict(model_inputs): pass\n' },
-      `${HERE}/app.py:3: app.py has no function \`inference\`. It has: x, predict. Rename \`predict\` to \`inference\`.`,
-    ),
-  },
-  {
-    what: 'an inference where it is not found',
-    isLoaders: true,
-    TypeScript: form(
-      { 'app.mjs': 'function inference() {\n  return 1;\n}\n' },
-      `${HERE}/app.mjs:1: app.mjs exports no \`inference\` function. It exports nothing. Add \`export function inference(modelInputs) { … }\`.`,
-    ),
-    Python: form(
-      { 'app.py': 'if __name__ == "__main__":\n    def inference(x): return x\n' },
-      /<here>\/app\.py:2: `inference` is defined under an `if` that is false in a worker/,
-    ),
-  },
-  {
-    what: 'nothing in it',
-    isLoaders: true,
-    TypeScript: form(
-      { 'app.cjs': '' },
-      `${HERE}/app.cjs:1: app.cjs exports no \`inference\` function. It exports nothing. Add \`export function inference(modelInputs) { … }\`.`,
-    ),
-    Python: form(
-      { 'app.py': '' },
-      `${HERE}/app.py:1: app.py has no function \`inference\`. It defines nothing. Add \`def inference(model_inputs): ...\`.`,
-    ),
-  },
-  {
-    what: 'an inference of the wrong kind',
-    isLoaders: true,
-    TypeScript: form(
-      { 'app.mjs': '\nexport const inference = 5;' },
-      `${HERE}/app.mjs:2: export \`inference\` is a number; make it a function`,
-    ),
-    Python: form(
-      { 'app.py': '\ninference = 5\n' },
-      `${HERE}/app.py:2: \`inference\` is an int; make it a function`,
     ),
   },
   {
@@ -186,24 +115,6 @@ const MISTAKES: readonly Mistake[] = [
     ),
   },
   {
-    what: 'two Potassium apps, neither of them served',
-    isLoaders: true,
-    TypeScript: form(
-      {
-        'app.mjs':
-          "import { Potassium } from 'banana-serve';\nexport const app = new Potassium('one');\nexport const other = new Potassium('two');",
-      },
-      `${HERE}/app.mjs:2: \`app\` and \`other\` are Potassium apps, but a file serves only one: call \`serve()\` on that one, or make it the default export`,
-    ),
-    Python: form(
-      {
-        'app.py':
-          'from potassium import Potassium\nother = Potassium("two")\napp = Potassium("one")\nsame = app\n',
-      },
-      `${HERE}/app.py:2: \`other\` and \`app\` are Potassium apps, but a file serves only one: call \`serve()\` on that one, or delete the others`,
-    ),
-  },
-  {
     what: 'no inference but in a package that it imports from',
     isLoaders: true,
     TypeScript: none('what a file only imports is not among its exports'),
@@ -228,18 +139,6 @@ const MISTAKES: readonly Mistake[] = [
     Python: form(
       { 'app.py': 'x = 1\ninference = None\n' },
       `${HERE}/app.py:2: \`inference\` is None; make it a function`,
-    ),
-  },
-  {
-    what: 'an init of the wrong kind',
-    isLoaders: true,
-    TypeScript: form(
-      { 'app.mjs': `${GOOD}\nexport const init = 'load';` },
-      `${HERE}/app.mjs:2: export \`init\` is a string; make it a function or remove it`,
-    ),
-    Python: form(
-      { 'app.py': `${GOOD_PYTHON}init = "load"\n` },
-      `${HERE}/app.py:2: \`init\` is a str; make it a function`,
     ),
   },
   {
@@ -291,15 +190,6 @@ const MISTAKES: readonly Mistake[] = [
     ),
   },
   {
-    what: 'a service whose handle takes too few parameters',
-    isLoaders: true,
-    TypeScript: none('functions may take fewer arguments than they get'),
-    Python: form(
-      { 'app.py': '\nclass Service:\n    def handle(self, data):\n        return data\n' },
-      `${HERE}/app.py:3: \`handle\` takes 2 arguments, and gets 3: write \`def handle(self, data, context)\``,
-    ),
-  },
-  {
     what: 'a package that is not installed',
     TypeScript: form(
       {
@@ -314,24 +204,6 @@ const MISTAKES: readonly Mistake[] = [
     ),
   },
   {
-    what: 'a package that the list of what it requires names',
-    isLoaders: true,
-    TypeScript: none('npm install of one package installs the others that package.json names'),
-    Python: form(
-      {
-        'app.py': `import surely_missing.part\n${GOOD_PYTHON}`,
-        'requirements.txt': 'torch\nsurely-missing==1\n',
-      },
-      /<here>\/app\.py:1: .* -m pip install -r <here>\/requirements\.txt\n/,
-    ),
-  },
-  {
-    what: 'a package that is imported under another name than it is installed',
-    isLoaders: true,
-    TypeScript: none('npm installs a package under the name by which it is imported'),
-    Python: form({ 'app.py': `import umap\n${GOOD_PYTHON}` }, /-m pip install umap-learn\n/),
-  },
-  {
     what: 'an import of its own that is missing',
     isLoaders: true,
     TypeScript: form(
@@ -341,30 +213,6 @@ const MISTAKES: readonly Mistake[] = [
     Python: form(
       { 'app.py': `\nfrom .lib.nope import f\n${GOOD_PYTHON}`, 'lib/yes.py': '' },
       `${HERE}/app.py:2: cannot import ".lib.nope": there is no such module in the folder of the app. Check its name.`,
-    ),
-  },
-  {
-    what: 'an import of its own that is missing, by the name of a folder that is there',
-    isLoaders: true,
-    TypeScript: none('a path without ./ is that of a package'),
-    Python: form(
-      { 'app.py': `\nfrom lib.nope import f\n${GOOD_PYTHON}`, 'lib/__init__.py': '' },
-      /<here>\/app\.py:2: cannot import "lib\.nope": "lib" was found \(<here>\/lib\/__init__\.py\), but it has no such module\. Check the name\. The interpreter is \//,
-    ),
-  },
-  {
-    what: 'an import of a name that a file of its own does not have',
-    isLoaders: true,
-    TypeScript: form(
-      {
-        'app.mjs': `import { nope } from './helper.mjs';\n${GOOD}`,
-        'helper.mjs': 'export const a = 1;',
-      },
-      `${HERE}/app.mjs:1: syntax error: The requested module './helper.mjs' does not provide an export named 'nope'`,
-    ),
-    Python: form(
-      { 'app.py': `from helper import nope\n${GOOD_PYTHON}`, 'helper.py': 'a = 1\n' },
-      /<here>\/app\.py:1: importing the app raised:\n[^]*ImportError: cannot import name 'nope' from 'helper' \(<here>\/helper\.py\)/,
     ),
   },
   {
@@ -441,18 +289,6 @@ const MISTAKES: readonly Mistake[] = [
     ),
   },
   {
-    what: "an option of the server's in its config",
-    TypeScript: form(
-      { 'app.mjs': `${GOOD}\nexport const config = { port: 9000 };` },
-      `${HERE}/app.mjs: config.port: this option belongs to the server, not to a model. Set --port or BANANA_PORT instead.`,
-    ),
-    // In Python, a `config` with none of our options is the app's own.
-    Python: form(
-      { 'app.py': `${GOOD_PYTHON}config = {"port": 9000, "queueSize": 1}\n` },
-      `${HERE}/app.py: config.port: this option belongs to the server, not to a model. Set --port or BANANA_PORT instead.`,
-    ),
-  },
-  {
     what: 'a mistyped option in its config',
     TypeScript: form(
       { 'app.mjs': `${GOOD}\nexport const config = { runTimout: '3s' };` },
@@ -473,17 +309,6 @@ const MISTAKES: readonly Mistake[] = [
     Python: form(
       { 'app.py': `${GOOD_PYTHON}config = {"forms": "yes"}\n` },
       /<here>\/app\.py.*forms must be True or False/,
-    ),
-  },
-  {
-    what: 'a bad value in its config',
-    TypeScript: form(
-      { 'app.mjs': `${GOOD}\nexport const config = { runTimeout: 'soon' };` },
-      `${HERE}/app.mjs: config.runTimeout: "soon" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.`,
-    ),
-    Python: form(
-      { 'app.py': `${GOOD_PYTHON}config = {"runTimeout": "soon"}\n` },
-      `${HERE}/app.py: config.runTimeout: "soon" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.`,
     ),
   },
   {

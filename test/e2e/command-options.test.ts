@@ -8,7 +8,6 @@ import { describe, test, type TestContext } from 'node:test';
 import { EXIT_CODES } from '../../supervisor/command/server-process.js';
 import { OPTIONS, OPTION_GROUPS, OPTION_NAMES } from '../../supervisor/options/table.js';
 import { ask } from '../helpers/ask.js';
-import { refusalOf } from '../helpers/refusals.js';
 import {
   ROOT,
   fixture,
@@ -126,26 +125,6 @@ describe('the command', RUNS, () => {
     });
   }
 
-  // One of each kind; test/supervisor/options/table.test.ts has every option.
-  for (const [name, value, says] of [
-    ['workers', '0', '--workers: "0" is not allowed; give a whole number from 1 to 1024.'],
-    [
-      'gpus',
-      'fast',
-      '--gpus: "fast" is not allowed; give all, none, or a comma-separated list such as 0,2 or GPU-5d5ba0d6 or MIG-c7384736.',
-    ],
-    [
-      'runTimeout',
-      '30',
-      '--run-timeout: "30" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.',
-    ],
-    ['maxBody', '10mbb', '--max-body: "10mbb" is not allowed; give a size such as 512kb, 10mb or 1gb.'],
-  ] as const)
-    test(`a ${name} of ${value} is refused: option, value, what is allowed`, async (t) => {
-      const cwd = folder(t, { [app]: TEXT });
-      assert.equal(await refusalOf({ app, cwd, flags: { [name]: value } }), says);
-    });
-
   test('without an app, given or found, the error explains what to do', async (t) => {
     const cwd = folder(t, {});
     const { code, err } = await run(t, [], { cwd });
@@ -155,71 +134,6 @@ describe('the command', RUNS, () => {
       `banana-serve: no app was given, and there is no app.ts, app.mts, app.cts, app.js, app.mjs, app.cjs, app.py in ${cwd}. Run: banana-serve ./app.ts\n`,
     );
   });
-});
-
-describe('the environment and the config file, one test after the other', { timeout: 240_000 }, () => {
-  const BAD: readonly (readonly [
-    what: string,
-    files: Record<string, string>,
-    env: Record<string, string>,
-    says: string,
-  ])[] = [
-    [
-      'a bad variable',
-      {},
-      { BANANA_WORKERS: 'many' },
-      'BANANA_WORKERS: "many" is not allowed; give a whole number from 1 to 1024.',
-    ],
-    [
-      'a bad PORT',
-      {},
-      { PORT: 'http' },
-      'PORT: "http" is not allowed; give a port from 0 to 65535, or the path of a unix socket.',
-    ],
-    [
-      'a mistyped key',
-      { 'banana.json': '{ "wokers": 2 }' },
-      {},
-      'banana.json: wokers: there is no such option. Did you mean workers?',
-    ],
-    [
-      'a flag as key',
-      { 'banana.json': '{ "run-timeout": "3s" }' },
-      {},
-      'banana.json: run-timeout: there is no such option. Did you mean runTimeout?',
-    ],
-    [
-      'a bad value in package.json',
-      { 'package.json': '{ "banana": { "logFormat": "yaml" } }' },
-      {},
-      'package.json, key "banana": logFormat: "yaml" is not allowed; give one of text, json.',
-    ],
-    [
-      'a duration without a unit in banana.json',
-      { 'banana.json': '{ "runTimeout": 30 }' },
-      {},
-      'banana.json: runTimeout: 30 has no unit; write "30s" for seconds or "30ms" for milliseconds.',
-    ],
-    [
-      'a duration without a unit in package.json',
-      { 'package.json': '{ "banana": { "drainTimeout": 25 } }' },
-      {},
-      'package.json, key "banana": drainTimeout: 25 has no unit; write "25s" for seconds or "25ms" for milliseconds.',
-    ],
-    [
-      'two files',
-      { 'banana.json': '{}', 'package.json': '{ "banana": {} }' },
-      {},
-      'banana.json and the "banana" key of package.json both hold options; keep one.',
-    ],
-  ];
-
-  for (const [what, files, env, says] of BAD) {
-    test(`${what} is refused by name`, async (t) => {
-      const cwd = folder(t, { 'app.mjs': 'export const inference = () => 1;', ...files });
-      assert.equal(await refusalOf({ app: 'app.mjs', cwd, env }), says);
-    });
-  }
 });
 
 describe('the environment and the config file, by the command', RUNS, () => {

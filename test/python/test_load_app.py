@@ -402,8 +402,10 @@ class Mistakes(Apps):
             ("from PIL import Image", install + "pillow\n"),
             ("import yaml", install + "pyyaml\n"),
             ("import sklearn.svm", install + "scikit-learn\n"),
+            ("import umap", install + "umap-learn\n"),
             ("import surely_missing", "The interpreter is %s (Python %d." % (sys.executable, sys.version_info[0])),
             ("import json.surely", '"json" was found ('),
+            ("import json.surely", "), but it has no such module. Check the name."),
         ):
             if "surely" not in source and importlib.util.find_spec(source.split()[1].split(".")[0]):
                 continue

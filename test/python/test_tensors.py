@@ -272,6 +272,7 @@ class Requests(Refusals):
             ),
             ({"inputs": [X], "parameters": {"a": []}}, 'The parameter "a" must be text, a number, true or false'),
             ({"inputs": [X], "parameters": {"priority": True}}, "priority must be a whole number from 0, not true"),
+            ({"inputs": [X], "parameters": {"priority": -1}}, "priority must be a whole number from 0, not -1"),
             ({"inputs": [X], "parameters": {"timeout": 0.5}}, "timeout must be a whole number from 0, not 0.5"),
             ({"inputs": [X], "parameters": {"binary_data_output": 1}}, "binary_data_output must be true or false"),
             ({"inputs": [{**X, **sized(4)}]}, '^Input "x": it has both data and binary_data_size'),

@@ -41,7 +41,7 @@ const REFUSED: readonly (readonly [what: string, files: Record<string, string>, 
   [
     'both files',
     { 'banana.json': '{}', 'package.json': '{ "banana": {} }' },
-    /banana\.json and the "banana" key .* keep one/,
+    /^banana\.json and the "banana" key of package\.json both hold options; keep one\.$/,
   ],
   ['broken JSON', { 'banana.json': '{ "port": }' }, /^banana\.json is not valid JSON: /],
   ['broken JSON', { 'package.json': '{' }, /^package\.json is not valid JSON: /],

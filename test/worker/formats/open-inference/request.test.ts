@@ -270,6 +270,11 @@ for (const [what, request, message] of [
     /The parameter priority must be a whole number from 0, not "1"/,
   ],
   [
+    'has a negative priority',
+    { inputs: [X], parameters: { priority: -1 } },
+    /The parameter priority must be a whole number from 0, not -1/,
+  ],
+  [
     'has half a timeout',
     { inputs: [X], parameters: { timeout: 0.5 } },
     /timeout must be a whole number from 0, not 0\.5/,
