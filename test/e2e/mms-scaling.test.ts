@@ -96,33 +96,6 @@ withOneRuntime((runtime) => {
     );
   });
 
-  test('a dead worker is never described as ready, and the cause of its death is given', LIMIT, async (t) => {
-    const cues = cuesFor(t);
-    const server = await startManaged(t, store);
-    await server.manage(`POST /models?${url('works')}&initial_workers=1`);
-    const [pid = 0] = await server.pids('works');
-    cues.give('init may not end');
-    process.kill(pid, 'SIGKILL');
-    await eventually(
-      () => !isAlive(pid),
-      60_000,
-      () => 'it lives',
-    );
-    assert.ok(!(await server.pids('works')).includes(pid), 'from the moment on when it is dead');
-    const restarts = async (): Promise<number> => (await server.describe('works')).workers[0]?.restarts ?? 0;
-    await eventually(
-      async () => (await restarts()) === 1,
-      60_000,
-      () => 'the death was not noticed',
-    );
-    const { workers, status } = await server.describe('works');
-    assert.deepEqual([workers.map((worker) => worker.status), status], [['LOADING'], 'Unhealthy']);
-    assert.match(workers[0]?.lastError ?? '', /^signal SIGKILL/);
-    assert.notEqual(workers[0]?.pid, pid);
-    cues.give('init may end');
-    assert.equal((await server.infer('works')).status, 200);
-  });
-
   describe('scale', LIMIT, () => {
     test('a worker that ends its calls gets a shorter time, set by PUT or by DELETE', async (t) => {
       const cues = cuesFor(t);
@@ -193,34 +166,6 @@ withOneRuntime((runtime) => {
         );
         assert.equal((await server.infer('works')).status, count === 0 ? 503 : 200, wish);
       }
-    });
-
-    test('down lets running calls end; with timeout=0 it does not', async (t) => {
-      const cues = cuesFor(t);
-      const server = await startManaged(t, store);
-      await server.manage(`POST /models?${url('works')}&initial_workers=1`);
-      const first = server.infer('works', { until: 'finish' });
-      await cues.untilNoted(/^begun/);
-      const scaled = server.said('PUT /models/works?min_worker=0&synchronous=true');
-      await eventually(
-        async () => (await server.describe('works')).maxWorkers === 0,
-        60_000,
-        () => 'it has not begun',
-      );
-      cues.give('finish');
-      assert.equal((await first).status, 200);
-      assert.equal(await scaled, '200 Workers scaled');
-
-      await server.manage('PUT /models/works?min_worker=1&synchronous=true');
-      const second = server.infer('works', { until: 'never' });
-      await eventually(
-        () => cues.notes().filter((note) => note.startsWith('begun')).length === 2,
-        60_000,
-        () => 'the second call has not begun',
-      );
-      const cut = server.said('PUT /models/works?min_worker=0&timeout=0&synchronous=true');
-      assert.notEqual((await second).status, 200);
-      assert.equal(await cut, '200 Workers scaled');
     });
   });
 
@@ -412,36 +357,3 @@ test(
     await come([0, 0, 10, 3, 1]);
   },
 );
-
-describe('unregister', LIMIT, () => {
-  test('keeps its name for as long as a registration waits: then that is 409', async (t) => {
-    const cues = cuesFor(t);
-    const server = await startManaged(t, { unregisterTimeout: 0 });
-    await server.manage('POST /models?url=works.mjs&initial_workers=1');
-    const held = server.infer('works', { until: 'finish' });
-    await cues.untilNoted(/^begun/);
-    const { settled } = server.handle.models.unregister({ name: 'works' }, { drainTimeoutMs: 3_600_000 });
-    const late = (await server.manage('POST /models?url=works.mjs')).json<{
-      type: string;
-      message: string;
-    }>();
-    assert.equal(late.type, 'ConflictStatusException');
-    assert.match(late.message, /^The model works.* is being unregistered/);
-    cues.give('finish');
-    assert.equal((await held).status, 200);
-    await settled;
-    assert.equal(await server.said('POST /models?url=works.mjs'), '200 Model "works" registered');
-  });
-
-  test('with a time of 0 always answers 408', async (t) => {
-    const server = await startManaged(t, { unregisterTimeout: 0 });
-    await server.manage('POST /models?url=echoes.mjs');
-    assert.equal(
-      await server.said('DELETE /models/echoes'),
-      '408 Timed out while cleaning resources: echoes',
-    );
-    const isGone = async (): Promise<boolean> => (await server.said('GET /models/echoes')).startsWith('404');
-    await eventually(isGone, 60_000, () => 'it is still there');
-    assert.equal(await server.said('POST /models?url=echoes.mjs'), '200 Model "echoes" registered');
-  });
-});

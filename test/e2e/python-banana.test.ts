@@ -8,36 +8,6 @@ import { ROOT, call, startServer } from '../helpers/server.js';
 const APPS = `${ROOT}test/fixtures/python-apps`;
 const LIMIT = { timeout: 240_000, skip: needs('python3') };
 
-for (const workers of [1, 2]) {
-  test(
-    `five cold calls of the greeting exercise, --workers ${workers}: all are held and answered`,
-    LIMIT,
-    async (t) => {
-      const env = { GREETING_INIT_S: '0.5' };
-      const server = await startServer(`${APPS}/greeting.py`, {
-        t,
-        env,
-        args: ['--workers', String(workers)],
-      });
-      const health = await fetch(`${server.url}/healthcheck`);
-      const { state } = (await health.json()) as { state: string };
-      assert.ok(health.status === 200 || state === 'starting', 'the probe is answered while init runs');
-      for (const reply of await Promise.all(Array.from({ length: 5 }, () => ask(server, {})))) {
-        assert.equal(reply.status, 200);
-        assert.equal(reply.text, '{"greeting":"hello world"}');
-      }
-      await server.until(({ model }) => model.workers.every((worker) => worker.state === 'idle'));
-      await server.stop();
-      const lines = server.stdout().split('\n').slice(0, -1).sort();
-      assert.deepEqual(lines, [
-        ...Array<string>(workers).fill('hello'),
-        ...Array<string>(5).fill('hello world'),
-      ]);
-      if (workers === 1) assert.match(server.stdout(), /^hello\n/, 'init comes first');
-    },
-  );
-}
-
 test(
   "the shape of Banana's BERT app: a list, a message with status 200, and errors that it lives through",
   LIMIT,

@@ -38,20 +38,6 @@ function pidsOf({ models }: ServerHandle, name: string): number[] {
   return models.describe({ name }).flatMap(({ workers }) => workers.flatMap(({ pid }) => pid ?? []));
 }
 
-test(
-  'a model that is scaled to 0 while it starts does not keep the server from being ready',
-  LIMIT,
-  async (t) => {
-    const models = { echo: ECHO, hangs: fixture('hangs-in-init.mjs') };
-    const server = await serve({ host: '127.0.0.1', port: 0, logLevel: 'silent', gpus: 'none', models });
-    t.after(() => server.kill());
-    await server.models.scale({ name: 'hangs' }, { max: 0, drainTimeoutMs: 0 }).settled;
-    await server.ready;
-    assert.deepEqual((await ask(server, 'echo', 1)).json(), 1);
-    await server.close();
-  },
-);
-
 test('a probe of an unknown model gets no list of the others where callers need keys', LIMIT, async (t) => {
   const models = { secret: ECHO, echo: ECHO };
   const server = await start(t, { models, apiKey: 'a-key-of-the-test' });
@@ -96,32 +82,6 @@ test(
     assert.equal((await ask(server, 'late')).status, 404);
     assert.throws(() => server.models.describe({ name: 'late' }), { code: 'SERVE_MODEL_NOT_FOUND' });
     assert.equal((await ask(server, 'echo')).status, 200);
-    await server.close();
-  },
-);
-
-test(
-  'a model that is unregistered ends the calls it has, and is described as unloading meanwhile',
-  LIMIT,
-  async (t) => {
-    const cues = makeCues(t);
-    setEnv(t, cues.env);
-    const server = await start(t);
-    await server.models.register({ name: 'late', app: fixture('works.mjs') });
-    await server.models.scale({ name: 'late' }, { min: 1 }).settled;
-    const held = ask(server, 'late', { until: 'go' });
-    await cues.untilNoted(/^begun/);
-    const { settled } = server.models.unregister({ name: 'late' });
-    const again = server.models.register({ name: 'late', app: ECHO });
-    assert.deepEqual(
-      server.models.describe({ name: 'late' }).map(({ state }) => state),
-      ['unloading'],
-    );
-    assert.equal((await ask(server, 'late')).status, 404, 'new calls do not find it');
-    cues.give('go');
-    assert.equal((await held).status, 200);
-    assert.equal((await settled).result, 'done');
-    assert.equal((await again).state, 'unloaded', 'the next one of its name had to wait');
     await server.close();
   },
 );
@@ -229,30 +189,6 @@ test(
   },
 );
 
-test('calls that name no version get the default one, which is switched at once', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  setEnv(t, cues.env);
-  const server = await start(t);
-  await server.models.register({ name: 'm', app: ECHO });
-  await server.models.register({ name: 'm', version: '2', app: fixture('works.mjs') });
-  const versions = ['1', '2'].map((version) => ({ name: 'm', version }));
-  for (const ref of versions) await server.models.scale(ref, { min: 1 }).settled;
-  assert.deepEqual((await ask(server, 'm', 1)).json(), 1);
-  server.models.setDefault({ name: 'm', version: '2' });
-  assert.ok('pid' in (await ask(server, 'm', 1)).json<object>());
-  assert.deepEqual(
-    server.models.describe({ name: 'm' }).map(({ version, isDefaultVersion }) => [version, isDefaultVersion]),
-    [
-      ['1', false],
-      ['2', true],
-    ],
-  );
-  assert.throws(() => server.models.unregister({ name: 'm' }), { code: 'SERVE_MODEL_CONFLICT' });
-  assert.equal((await server.models.unregister({ name: 'm', version: '1' }).settled).result, 'done');
-  assert.equal((await server.models.unregister({ name: 'm' }).settled).result, 'done');
-  await server.close();
-});
-
 test(
   'jobs that name no version wait for the default one, and begin at once when it is switched',
   LIMIT,
@@ -287,20 +223,6 @@ test(
     cues.give('the first may end');
     assert.equal(await stateOf(busy, 10), 'succeeded');
     await server.close();
-  },
-);
-
-test(
-  'a model that cannot start settles as failed, and ends nothing, not even with --on-crash-loop exit',
-  LIMIT,
-  async (t) => {
-    const server = await start(t, { onCrashLoop: 'exit', restartLimit: 0 });
-    await server.models.register({ name: 'bad', app: fixture('throws-in-init.mjs') });
-    const { result, ready, error } = await server.models.scale({ name: 'bad' }, { min: 1 }).settled;
-    assert.deepEqual([result, ready, error?.code], ['failed', 0, 'SERVE_INIT_FAILED']);
-    assert.equal((await ask(server, 'echo')).status, 200);
-    assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
-    assert.equal((await server.close()).reason, 'drained');
   },
 );
 
@@ -371,17 +293,6 @@ test(
     assert.equal(models.describe(ref)[0]?.state, 'ready');
   },
 );
-
-test('a scale that another overtakes settles with it, and has its numbers', LIMIT, async (t) => {
-  const { models } = await start(t);
-  const ref = { name: 'echo' };
-  const outcomes = await Promise.all([3, 0, 2].map((min) => models.scale(ref, { min }).settled));
-  assert.deepEqual(outcomes, Array(3).fill({ result: 'done', wanted: 2, ready: 2, error: null }));
-  const up = models.scale(ref, { min: 3 }).settled;
-  const gone = models.unregister(ref).settled;
-  assert.deepEqual(await up, { result: 'done', wanted: 0, ready: 0, error: null });
-  assert.equal((await gone).result, 'done');
-});
 
 test(
   'an app is tested by itself, whatever other models and store of jobs the config file names',
