@@ -4,12 +4,8 @@
  * theirs.
  */
 
-/** The parts of an error that are examined. */
-export interface ThrownText {
-  readonly message: string;
-  /** The stack as V8 writes it: name and message, then a line for each frame. */
-  readonly stack: string;
-}
+/** The parts of an error that are examined. The stack is as V8 writes it: name and message, then a line for each frame. */
+type ThrownText = Required<Pick<Error, 'message' | 'stack'>>;
 
 /** Whether the error means that no later call of this process on the GPU can succeed. */
 export function saysGpuIsLost(error: ThrownText): boolean {

@@ -1,7 +1,6 @@
 /** Explains an error of an import by file, line, cause and cure. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { describeThrown } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
@@ -147,10 +146,4 @@ const FRESH_PROCESS_TIMEOUT_MS = 10_000;
 function stripAnsi(text: string): string {
   // eslint-disable-next-line no-control-regex -- terminal colours are control characters
   return text.replace(/\x1b\[[0-9;]*m/g, '');
-}
-
-/** Returns a path as a person would type it: relative to the working directory if that is shorter. */
-export function shortPath(path: string): string {
-  const short = relative(process.cwd(), path);
-  return short.length < path.length && short !== '' ? short : path;
 }

@@ -8,7 +8,19 @@ import { hintMisnamed, missingHandler, notLoadable } from './explain-missing-app
 import { modules } from './load-module.js';
 import type { LoadedApp } from '../adapters/loaded-app.js';
 import type { AppFile, Exports, Loader } from './loader.js';
-import { onnxModels } from './onnx/onnx-models.js';
+
+/** Loads ONNX models; what that needs is loaded only in a worker that does it. */
+const onnxModels: Loader = {
+  extensions: ['.onnx'],
+
+  async load(file) {
+    const { exportsOfModel } = await import('./onnx/exports-of-model.js');
+    return {
+      candidates: [await exportsOfModel(file, process.env)],
+      explainMissing: () => new AppLoadError(`${file.app}: an ONNX model has no handlers to choose from.`),
+    };
+  },
+};
 
 const LOADERS: readonly Loader[] = [modules, onnxModels];
 const ADAPTERS: readonly ((exports: Exports) => LoadedApp | null)[] = [fromPotassiumApp, fromBananaApp];

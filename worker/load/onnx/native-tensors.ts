@@ -1,40 +1,31 @@
 /** Tensors of onnxruntime, from ours and back. Their data is not copied. */
 import { isUtf8 } from 'node:buffer';
-import { Tensor, type Datatype, type TensorData } from '../../api/tensor.js';
+import { DATATYPES as ALL, Tensor, type Datatype, type TensorData } from '../../api/tensor.js';
 import type { Refuse } from '../../formats/open-inference/elements.js';
 import type { Onnxruntime } from './onnxruntime.js';
 
-/** The types of onnxruntime-node's tensors. */
-export const DATATYPES: Readonly<Record<string, Datatype>> = {
-  bool: 'BOOL',
-  uint8: 'UINT8',
-  uint16: 'UINT16',
-  uint32: 'UINT32',
-  uint64: 'UINT64',
-  int8: 'INT8',
-  int16: 'INT16',
-  int32: 'INT32',
-  int64: 'INT64',
-  float16: 'FP16',
-  float32: 'FP32',
-  float64: 'FP64',
-  string: 'BYTES',
-};
+/** The types of onnxruntime-node's tensors, by datatype; it has none for BF16. */
+const TYPES = new Map<Datatype, string>(
+  ALL.filter((datatype) => datatype !== 'BF16').map((datatype) => [datatype, typeOf(datatype)]),
+);
 
-const TYPES = Object.fromEntries(
-  Object.entries(DATATYPES).map(([type, datatype]) => [datatype, type]),
-) as Readonly<Record<Datatype, Onnxruntime.Tensor.Type>>;
+/** The datatypes by those types. */
+export const DATATYPES = new Map([...TYPES].map(([datatype, type]) => [type, datatype] as const));
+
+function typeOf(datatype: Datatype): string {
+  return datatype === 'BYTES' ? 'string' : datatype.toLowerCase().replace('fp', 'float');
+}
 
 /** BYTES must be texts (`withWholeTexts`). */
 export function nativeTensor(
   { Tensor: Native }: typeof Onnxruntime,
   { datatype, shape, data }: Tensor,
 ): Onnxruntime.Tensor {
-  return new Native(TYPES[datatype] as 'float32', data as Float32Array, shape);
+  return new Native(TYPES.get(datatype) as 'float32', data as Float32Array, shape);
 }
 
 export function ownTensor({ type, dims, data }: Onnxruntime.Tensor): Tensor {
-  return new Tensor(DATATYPES[type] as Datatype, dims, data);
+  return new Tensor(DATATYPES.get(type) as Datatype, dims, data);
 }
 
 /**

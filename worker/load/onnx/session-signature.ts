@@ -8,20 +8,18 @@ import type { Onnxruntime } from './onnxruntime.js';
 
 type Metadata = Onnxruntime.InferenceSession.ValueMetadata;
 
-export interface SessionSignature {
-  readonly signature: Signature;
-  /** Names of outputs that are no tensors (sequences and maps), which onnxruntime-node cannot read. */
-  readonly leftOut: readonly string[];
-}
-
 type Described = Pick<Onnxruntime.InferenceSession, 'inputMetadata' | 'outputMetadata'>;
 
 /**
  * `words`: what the model's file says: its operators tell maps from sequences, its shapes scalars from tensors that may
  * have any number of dimensions. @throws AppLoadError that names an input or output
- * which cannot be used
+ * which cannot be used. `leftOut`: names of outputs that are no tensors (sequences and maps), which onnxruntime-node cannot read
  */
-export function signatureOfSession(path: string, session: Described, words: ModelWords): SessionSignature {
+export function signatureOfSession(
+  path: string,
+  session: Described,
+  words: ModelWords,
+): { signature: Signature; leftOut: readonly string[] } {
   const specs = (all: readonly Metadata[], kind: 'input' | 'output'): TensorSpec[] =>
     all.map((one) => specOf(path, one, kind, words)).filter((spec) => spec !== null);
   const inputs = specs(session.inputMetadata, 'input');
@@ -71,7 +69,7 @@ function specOf(
 ): TensorSpec | null {
   if (!metadata.isTensor) return null;
   const { name, type, shape } = metadata;
-  const datatype = DATATYPES[type];
+  const datatype = DATATYPES.get(type);
   if (datatype === undefined)
     throw new AppLoadError(
       `${path}: the ${kind} ${name} has the type ${type}, which onnxruntime-node cannot pass on. Add a Cast to the model.`,
