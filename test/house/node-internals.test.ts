@@ -40,8 +40,8 @@ const USED = {
   'worker/process/blocking-output.ts': { 'net.Socket': ['_handle', '_handle.setBlocking'] },
 };
 
-/** Methods that Node documents for streams that a program implements. */
-const DOCUMENTED = ['_write', '_writev', '_final', '_read', '_destroy'];
+/** Methods that Node documents for streams and deserializers that a program implements. */
+const DOCUMENTED = ['_readHostObject', '_write', '_writev', '_final', '_read', '_destroy'];
 
 /** The paths of `wanted` that the objects of this Node do not have. */
 function missing(

@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { MONOTONIC_OFFSET_MS } from '../../../protocol/wire/begun-note.js';
+import { V8_VERSION } from '../../../protocol/values/v8-values.js';
 import { PROTOCOL_VERSION, type Call } from '../../../protocol/wire/messages.js';
 import { printMark } from '../../../protocol/wire/print-mark.js';
 import { WORKER_ENTRY } from '../../../supervisor/runtimes/node.js';
@@ -50,6 +51,7 @@ test('a worker sends hello, loaded and ready, in this order', async (t) => {
     type: 'hello',
     protocol: PROTOCOL_VERSION,
     runtime: `node ${process.version}`,
+    values: V8_VERSION,
   });
   worker.sendStart(app);
   const loaded = await worker.next('loaded');
