@@ -121,7 +121,8 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
     return this.state.nextMs;
   }
 
-  accept(entry: Entry<K>): Acceptance {
+  /** Null: it is accepted. */
+  accept(entry: Entry<K>): Acceptance | null {
     const { record, call, key } = entry;
     const known = key === null ? null : this.rows.byKey(key.scope);
     if (known !== null)
@@ -133,7 +134,7 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
     const standing = this.#standing(record, null);
     this.rows.insert(entry, bytes, standing);
     if (standing.isWaiting) this.listener.onDue(record.model);
-    return { is: 'accepted', record };
+    return null;
   }
 
   withdraw(id: string): void {

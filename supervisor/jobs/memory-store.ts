@@ -53,7 +53,7 @@ export class MemoryStore implements JobStore {
   }
 
   accept(job: NewJob): Promise<Acceptance> {
-    return this.#done(this.#book.accept(job));
+    return this.#done(this.#book.accept(job) ?? { is: 'accepted', record: job.record });
   }
 
   withdraw(id: string): Promise<void> {

@@ -32,10 +32,6 @@ export class WaitingQueues<Q extends Queue> {
     return this.#byModel.has(model);
   }
 
-  models(): string[] {
-    return [...this.#byModel.keys()];
-  }
-
   count(target: JobTarget): number {
     return this.queuesFor(target).reduce((sum, { length }) => sum + length, 0);
   }

@@ -41,7 +41,6 @@ export class JobTable extends JobBook<InTable, JobRows> {
     const note = (...event: TableEvent): void => void this.rows.effects.events.push(event);
     this.listener = {
       ...NO_LISTENER,
-      onDue: (...args) => note('onDue', ...args),
       onChanged: (...args) => note('onChanged', ...args),
       onCancelled: (...args) => note('onCancelled', ...args),
       onEndedUnrun: (...args) => note('onEndedUnrun', ...args),
@@ -91,10 +90,10 @@ export class JobTable extends JobBook<InTable, JobRows> {
     }
   }
 
-  override accept(job: Entry<InTable>): Acceptance {
-    const acceptance = super.accept(job);
-    if (acceptance.is !== 'accepted') this.rows.gone(job.body.file);
-    return acceptance;
+  override accept(job: Entry<InTable>): Acceptance | null {
+    const refusal = super.accept(job);
+    if (refusal !== null) this.rows.gone(job.body.file);
+    return refusal;
   }
 
   /** Gives back all jobs with this token, if any: their begin was answered with a failure. */

@@ -64,7 +64,10 @@ export class LocalStore implements JobStore {
     const store = new LocalStore(folder);
     store.#link = await TableLink.open(openPort, {
       onEffects: (effects) => store.#onEffects(effects),
-      onOpened: (effects) => store.#onOpened(effects),
+      onOpened: (effects) => {
+        store.#counts.clear();
+        store.#onEffects(effects);
+      },
     });
     return store;
   }
@@ -98,9 +101,10 @@ export class LocalStore implements JobStore {
   accept({ record, call, body, key }: NewJob): Promise<Acceptance> {
     return this.#keeping('job', body, async (kept) => {
       if (kept === null) return { is: 'full' };
-      const acceptance = await this.#link.send('accept', { record, call, key, body: kept });
-      if (acceptance.is === 'accepted') body.release();
-      return acceptance;
+      const refusal = await this.#link.send('accept', { record, call, key, body: kept });
+      if (refusal !== null) return refusal;
+      body.release();
+      return { is: 'accepted', record };
     });
   }
 
@@ -291,17 +295,16 @@ export class LocalStore implements JobStore {
   }
 
   #onEffects({ counts, events, gone }: Effects): void {
-    for (const { place, by } of counts) this.#counts.change(place, (queue) => (queue.length += by));
+    const due = new Set<string>();
+    for (const { place, by } of counts) {
+      this.#counts.change(place, (queue) => (queue.length += by));
+      if (by > 0) due.add(place.model);
+    }
     for (const event of events) this.#tell(event);
+    for (const model of due) this.#tell(['onDue', model]);
     if (gone.length === 0) return;
     const all = [this.#removals, ...gone.map((file) => this.#files.remove(file))];
     this.#removals = this.#work(() => Promise.all(all).then(() => {}));
-  }
-
-  #onOpened(effects: Effects): void {
-    this.#counts.clear();
-    this.#onEffects(effects);
-    for (const model of this.#counts.models()) this.#tell(['onDue', model]);
   }
 
   #tell(event: TableEvent): void {
