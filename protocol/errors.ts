@@ -216,19 +216,28 @@ export function isAppsRefusal({ code, status }: ServeError): boolean {
   return code === 'SERVE_HTTP_ERROR' && status >= 400 && status < 500;
 }
 
-/** Codes that a worker may send about one call. Other codes belong to the front, or end a worker. */
-const CALL_ERRORS: ReadonlySet<string> = new Set<ErrorCode>([
+/** Codes that a worker may send about one call. */
+export const CALL_ERRORS = [
   'SERVE_BAD_BODY',
   'SERVE_INFERENCE_FAILED',
   'SERVE_HTTP_ERROR',
   'SERVE_OUTPUT_INVALID',
   'SERVE_OUTPUT_TOO_LARGE',
   'SERVE_CANCELLED',
-]);
+] as const;
+
+/** Codes that end a worker. Other codes belong to the front. */
+export const WORKER_ERRORS = [
+  'SERVE_WORKER_LOST',
+  'SERVE_PROTOCOL',
+  'SERVE_INTERNAL',
+  'SERVE_APP_INVALID',
+  'SERVE_INIT_FAILED',
+] as const;
 
 /** The error code of a call that a worker sent; an unknown one counts as the model's failure. */
 export function asCallErrorCode(code: string): ErrorCode {
-  return CALL_ERRORS.has(code) ? (code as ErrorCode) : 'SERVE_INFERENCE_FAILED';
+  return CALL_ERRORS.find((one) => one === code) ?? 'SERVE_INFERENCE_FAILED';
 }
 
 /** Parts of AggregateErrors that are described. */

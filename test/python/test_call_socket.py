@@ -7,7 +7,7 @@ import unittest
 from typing import Any, Callable, List, Optional
 from unittest import mock
 
-from banana_worker.protocol.messages import MAX_FRAGMENT_BYTES
+from banana_worker.protocol.tables import MAX_FRAGMENT_BYTES
 from banana_worker.run import call_socket
 from banana_worker.run.call_socket import CallSocket, ClosedSocket, Message
 

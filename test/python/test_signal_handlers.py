@@ -17,7 +17,7 @@ from banana_worker.process import in_turn
 from banana_worker.process import outgoing
 from banana_worker.process.channel import Channel
 from banana_worker.protocol.codec import decode_head
-from banana_worker.protocol.messages import MAX_FRAGMENT_BYTES
+from banana_worker.protocol.tables import MAX_FRAGMENT_BYTES
 from banana_worker.report import app_metrics
 from banana_worker.report.app_metrics import OwnMetrics
 

@@ -1,6 +1,6 @@
 /**
  * The part of `npm run check` that is about Python: the format, names that are unknown or unused, the direction of imports, the beginnings of texts,
- * and types in every version that the worker runs on. With `--write`, files that are not formatted are. Needs no Python: the formatter is a
+ * and types in every version that the worker runs on. With `--write`, files that are not formatted are, and the tables of the worker are printed. Needs no Python: the formatter is a
  * WebAssembly module, the type checker a program of Node's.
  */
 import { execFile } from 'node:child_process';
@@ -11,6 +11,7 @@ import { PositionEncoding, Workspace, type Diagnostic } from '@astral-sh/ruff-wa
 import { PYTHON_VERSIONS } from '../helpers/pythons.js';
 import { ROOT } from '../helpers/server.js';
 import { importProblems } from './python-imports.js';
+import { areTablesCurrent } from './python-tables.js';
 import { textProblems } from './python-texts.js';
 
 const TYPED = 'worker/python';
@@ -37,6 +38,7 @@ const RULES = {
 
 async function main(): Promise<number> {
   const isWriting = process.argv.includes('--write');
+  if (isWriting) areTablesCurrent(isWriting);
   const ruff = new Workspace(RULES, PositionEncoding.Utf16);
   const problems = pythonFiles().flatMap((path) => [
     ...formatProblems(ruff, path, isWriting),

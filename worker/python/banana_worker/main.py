@@ -35,7 +35,8 @@ from banana_worker.protocol.call_heads import CallHeads
 from banana_worker.protocol.codec import read_start, uint
 from banana_worker.protocol.errors import ProtocolError
 from banana_worker.protocol.frame import Body, FrameReader
-from banana_worker.protocol.messages import MAX_TEXT_CHARS, PROTOCOL_VERSION, StartSpec
+from banana_worker.protocol.messages import StartSpec
+from banana_worker.protocol.tables import MAX_TEXT_CHARS, PROTOCOL_VERSION
 from banana_worker.report.app_log import AppLog
 from banana_worker.report.app_metrics import OwnMetrics
 from banana_worker.report.print_attribution import PrintAttribution

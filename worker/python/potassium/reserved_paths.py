@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-HEALTH_PATHS = ("/healthcheck", "/livez", "/readyz")
-STATUS_PATH = "/status"
-POTASSIUM_STATUS_PATHS = ("/_k/status", "/__status__")
-WARM_UP_PATH = "/_k/warmup"
-_RESERVED = {*HEALTH_PATHS, STATUS_PATH, *POTASSIUM_STATUS_PATHS, "/_k"}
+from banana_worker.protocol.tables import RESERVED_PATHS, RESERVED_PREFIXES
 
 
 def is_reserved_path(path: str) -> bool:
-    return path in _RESERVED or path.startswith(("/readyz/", "/_k/"))
+    return path in RESERVED_PATHS or path.startswith(RESERVED_PREFIXES)

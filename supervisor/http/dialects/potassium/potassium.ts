@@ -2,7 +2,7 @@
  * Potassium's own paths: status and warm-up, about the default model, and jobs (`job-paths.ts`). An app's routes are called
  * in the house dialect.
  */
-import { JOBS_PATH, POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
+import { JOBS_PATH, POTASSIUM_STATUS_PATHS, WARM_UP_PATH } from '../../../../protocol/reserved-paths.js';
 import { BANANA_CLIENTS } from '../../access/client-headers.js';
 import { houseFailure } from '../../answer/house-error.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
@@ -26,7 +26,7 @@ interface Page {
 }
 
 const PAGES: Readonly<Record<string, Page>> = {
-  [`${POTASSIUM_PREFIX}/warmup`]: { methods: `${READ}, POST`, write: warmUp },
+  [WARM_UP_PATH]: { methods: `${READ}, POST`, write: warmUp },
   ...Object.fromEntries(POTASSIUM_STATUS_PATHS.map((path) => [path, { methods: READ, write: writeStatus }])),
   [JOBS_PATH]: { methods: READ, write: writeJobs },
   [`${JOBS_PATH}/{id}`]: { methods: `${READ}, DELETE`, write: writeJob },

@@ -8,22 +8,9 @@ from typing import Any, Dict, Mapping
 
 from banana_worker.adapters.coroutine_functions import is_generator_function
 from banana_worker.failures.sentences import kind_of
-from banana_worker.protocol.messages import MAX_CONCURRENCY
+from banana_worker.protocol.tables import MAX_CONCURRENCY, MODEL_OPTIONS
 from banana_worker.run.loaded_app import LoadedApp
 from banana_worker.run.repeat_options import repeat_options
-
-# Options that a model may set for itself (`ModelOptionTypes` in protocol/option-types.ts).
-MODEL_OPTIONS = (
-    "initTimeout",
-    "restartLimit",
-    "queueSize",
-    "queueTimeout",
-    "rawItems",
-    "batchSize",
-    "maxBatchDelay",
-    "runTimeout",
-    "websocketIdleTimeout",
-)
 
 # Options that the worker itself reads.
 APP_OPTIONS = ("forms", "text", "repeatable", "attempts", "concurrency")

@@ -8,7 +8,8 @@ from banana_worker.failures.sentences import as_sentence
 from banana_worker.formats import BY_ACCEPT, AnyExchange, format_named
 from banana_worker.formats.input_wishes import ITEMS, NO_WISHES, InputWishes
 from banana_worker.formats.json import read_json
-from banana_worker.protocol.errors import CALL_ERRORS, ServeError
+from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.tables import CALL_ERRORS
 from banana_worker.protocol.messages import Call
 from banana_worker.standard_modules import import_standard
 from banana_worker.text.header_params import media_type

@@ -11,8 +11,8 @@ from types import FrameType
 from typing import Any, Callable, Optional
 
 from banana_worker.failures.stack_frame import place_in_coroutine, place_on_stack
-from banana_worker.process.begun_note import NOTE_BYTES
 from banana_worker.process.descriptors import BEGUN_FD
+from banana_worker.protocol.tables import BEGUN_NOTE_BYTES
 
 _LAST_WORD_MS = 5000.0
 
@@ -80,7 +80,7 @@ class _NativeStall:
         """Writes the places of all threads in `after_s` seconds, unless `end` is called before."""
         self._at = time.monotonic() + after_s
         self._is_over = False
-        os.lseek(BEGUN_FD, NOTE_BYTES, os.SEEK_SET)
+        os.lseek(BEGUN_FD, BEGUN_NOTE_BYTES, os.SEEK_SET)
         faulthandler.dump_traceback_later = self._hand_over
         # A forked child has no such thread, and stopping it there would wait for ever.
         os.register_at_fork(before=self._stop, after_in_parent=self._start, after_in_child=self._forget)

@@ -9,8 +9,8 @@ import time
 from typing import Dict, List, Optional
 
 from banana_worker.process.descriptors import BEGUN_FD
+from banana_worker.protocol.tables import BEGUN_NOTE_BYTES
 
-NOTE_BYTES = 16
 _pack_note = struct.Struct("<IId").pack
 
 
@@ -20,13 +20,13 @@ class BegunNote:
 
     def __init__(self, concurrency: int = 1, fd: int = BEGUN_FD) -> None:
         entries = concurrency if concurrency > 1 else 0
-        size = NOTE_BYTES * (1 + entries)
+        size = BEGUN_NOTE_BYTES * (1 + entries)
         if entries and os.fstat(fd).st_size < size:
             os.ftruncate(fd, size)
         self._fd = fd
         self._memory = _mapped(fd, size)
         # Offsets of entries whose calls have ended.
-        self._free: List[int] = [NOTE_BYTES * entry for entry in range(entries, 0, -1)]
+        self._free: List[int] = [BEGUN_NOTE_BYTES * entry for entry in range(entries, 0, -1)]
         self._offsets: Dict[int, int] = {}
 
     def begin(self, call_id: int) -> None:
@@ -53,7 +53,7 @@ class BegunNote:
         if self._memory is None:
             os.pwrite(self._fd, note, offset)
         else:
-            self._memory[offset : offset + NOTE_BYTES] = note
+            self._memory[offset : offset + BEGUN_NOTE_BYTES] = note
 
 
 def _mapped(fd: int, size: int) -> Optional[mmap.mmap]:

@@ -15,7 +15,7 @@ from banana_worker.process.ending import is_broken_pipe
 from banana_worker.process.in_turn import InTurn
 from banana_worker.process.outgoing import BytesLike, Outgoing, OutgoingOnTurn
 from banana_worker.protocol.codec import encode_head
-from banana_worker.protocol.messages import MAX_FRAGMENT_BYTES
+from banana_worker.protocol.tables import MAX_FRAGMENT_BYTES
 
 # Smaller bodies are copied behind their heads: one write of one buffer is quicker than one of two.
 _COPY_LIMIT_BYTES = 16 * 1024

@@ -7,15 +7,8 @@ import struct
 from typing import Any, Dict, List, Tuple
 
 from banana_worker.protocol.errors import ProtocolError
-from banana_worker.protocol.messages import (
-    MAX_CONCURRENCY,
-    MAX_HEAD_BYTES,
-    Call,
-    Device,
-    Limits,
-    ServiceSource,
-    StartSpec,
-)
+from banana_worker.protocol.messages import Call, Device, Limits, ServiceSource, StartSpec
+from banana_worker.protocol.tables import MAX_CONCURRENCY, MAX_HEAD_BYTES
 
 _MAX_DEPTH = 16
 _MAX_SAFE_INTEGER = 2**53 - 1

@@ -1,35 +1,10 @@
-"""The one error of the worker, with its codes and their messages."""
+"""The one error of the worker."""
 
 from __future__ import annotations
 
-from typing import Dict, Sequence, Tuple
+from typing import Sequence, Tuple
 
-# Safe for a client: no secret, path or traceback is in them. As in protocol/errors.ts.
-MESSAGES: Dict[str, str] = {
-    "SERVE_BAD_BODY": "The request body could not be read.",
-    "SERVE_INFERENCE_FAILED": "The model failed on this call.",
-    "SERVE_HTTP_ERROR": "The app refused this call.",
-    "SERVE_OUTPUT_INVALID": "The model's output could not be encoded.",
-    "SERVE_OUTPUT_TOO_LARGE": "The model's output is larger than allowed.",
-    "SERVE_CANCELLED": "The client disconnected.",
-    "SERVE_WORKER_LOST": "The worker died while running this call.",
-    "SERVE_PROTOCOL": "A worker broke the protocol.",
-    "SERVE_INTERNAL": "The server failed on this request.",
-    "SERVE_APP_INVALID": "The app cannot be loaded.",
-    "SERVE_INIT_FAILED": "The app's init failed.",
-}
-
-# Codes with which a call ends; the front takes any other for the model's failure. As in protocol/errors.ts.
-CALL_ERRORS = frozenset(
-    (
-        "SERVE_BAD_BODY",
-        "SERVE_INFERENCE_FAILED",
-        "SERVE_HTTP_ERROR",
-        "SERVE_OUTPUT_INVALID",
-        "SERVE_OUTPUT_TOO_LARGE",
-        "SERVE_CANCELLED",
-    )
-)
+from banana_worker.protocol.tables import MESSAGES
 
 
 class ServeError(Exception):

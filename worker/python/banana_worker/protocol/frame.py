@@ -12,7 +12,7 @@ from typing import Any, Callable, List, Optional, Union
 
 from banana_worker.protocol.codec import decode_head
 from banana_worker.protocol.errors import ProtocolError
-from banana_worker.protocol.messages import FRAME_PREFIX_BYTES, MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES
+from banana_worker.protocol.tables import FRAME_PREFIX_BYTES, MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES
 
 # The body of a frame: bytes, or the view that `room` gave, which is full now.
 Body = Union[bytes, memoryview]

@@ -1,27 +1,10 @@
-"""The messages of the wire that this worker knows by name, and its limits. docs/wire.md explains each field."""
+"""The messages of the wire that this worker knows by name. docs/wire.md explains each field."""
 
 from __future__ import annotations
 
 from typing import List, Mapping, NamedTuple, Optional, Union
 
-PROTOCOL_VERSION = 2
-FRAME_PREFIX_BYTES = 8
-MAX_HEAD_BYTES = 1024 * 1024
-MAX_FRAGMENT_BYTES = 256 * 1024
-# Senders cut texts to this many characters, so that a few of them always fit into one head.
-MAX_TEXT_CHARS = 64 * 1024
-# Limit on the text of a `progress`.
-MAX_PROGRESS_CHARS = 200
-MAX_WEBHOOK_BYTES = 16 * 1024 * 1024
-MAX_WEBHOOK_TIMEOUT_MS = 60_000
-MAX_WEBHOOK_RETRIES = 10
-# Webhooks are numbered from here, above every call's id.
-FIRST_WEBHOOK_REF = 2**32
-# A `data` frame uses up this much credit besides its bytes.
-DATA_OVERHEAD_BYTES = 64
-MAX_CLOSE_REASON_BYTES = 123
-# Calls that one worker may run at the same time.
-MAX_CONCURRENCY = 128
+from banana_worker.protocol.tables import MAX_CONCURRENCY
 
 
 class Call(NamedTuple):

@@ -6,7 +6,7 @@ import json
 from typing import Any, Mapping, Optional
 
 from banana_worker.process.channel import Channel
-from banana_worker.protocol.messages import MAX_TEXT_CHARS
+from banana_worker.protocol.tables import MAX_TEXT_CHARS
 from banana_worker.values.json_encoding import json_text
 
 

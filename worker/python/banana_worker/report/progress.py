@@ -9,7 +9,7 @@ import time
 from typing import Any, Deque, List, Optional, Tuple
 
 from banana_worker.process.channel import Channel
-from banana_worker.protocol.messages import MAX_PROGRESS_CHARS
+from banana_worker.protocol.tables import MAX_PROGRESS_CHARS
 
 _INTERVAL_S = 0.25
 

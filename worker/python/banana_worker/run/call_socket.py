@@ -12,7 +12,7 @@ from typing import Any, Deque, List, Optional, Tuple, Union
 
 from banana_worker.process.channel import Channel
 from banana_worker.process.waits import Waits
-from banana_worker.protocol.messages import DATA_OVERHEAD_BYTES, MAX_CLOSE_REASON_BYTES, MAX_FRAGMENT_BYTES
+from banana_worker.protocol.tables import DATA_OVERHEAD_BYTES, MAX_CLOSE_REASON_BYTES, MAX_FRAGMENT_BYTES
 from banana_worker.run.credit import Credit
 from banana_worker.text.utf8 import utf8
 

@@ -18,7 +18,8 @@ from banana_worker.process.channel import BytesLike, Channel
 from banana_worker.process.waits import Waits
 from banana_worker.protocol.codec import result_head
 from banana_worker.protocol.errors import ServeError
-from banana_worker.protocol.messages import MAX_TEXT_CHARS, StartSpec
+from banana_worker.protocol.messages import StartSpec
+from banana_worker.protocol.tables import MAX_TEXT_CHARS
 from banana_worker.reply.answer import StreamedAnswer, WholeAnswer, answer_of, written_answer
 from banana_worker.formats.reply import ReplyHead
 from banana_worker.reply.response import Response

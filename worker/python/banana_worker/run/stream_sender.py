@@ -9,7 +9,7 @@ from banana_worker.process.cleaning import clean_up
 from banana_worker.process.outgoing import Outgoing
 from banana_worker.process.waits import Waits
 from banana_worker.protocol.codec import encode_head
-from banana_worker.protocol.messages import MAX_FRAGMENT_BYTES
+from banana_worker.protocol.tables import MAX_FRAGMENT_BYTES
 from banana_worker.reply.answer import StreamedAnswer
 from banana_worker.run.credit import Credit
 

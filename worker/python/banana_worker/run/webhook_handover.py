@@ -11,7 +11,7 @@ from banana_worker.process.channel import Channel
 from banana_worker.process.waits import Waits
 from banana_worker.protocol.codec import encode_head
 from banana_worker.protocol.errors import ProtocolError
-from banana_worker.protocol.messages import (
+from banana_worker.protocol.tables import (
     FIRST_WEBHOOK_REF,
     MAX_WEBHOOK_BYTES,
     MAX_WEBHOOK_RETRIES,

@@ -19,8 +19,8 @@ from banana_worker.adapters.potassium_calls import PotassiumApp
 from banana_worker.formats.json import read_json
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call, Route
+from banana_worker.protocol.tables import HEALTH_PATHS, POTASSIUM_STATUS_PATHS, WARM_UP_PATH
 
-from ..reserved_paths import HEALTH_PATHS, POTASSIUM_STATUS_PATHS, WARM_UP_PATH
 from ..status import PotassiumStatus, StatusEvent
 from .app_thread import Answer, AppThread
 from .request import NO_JSON, Data, Headers, Query, request_of
