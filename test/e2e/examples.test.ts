@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile, readdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { PNG } from 'pngjs';
+import { run } from '../helpers/packed.js';
 import { ROOT, startServer, type Server } from '../helpers/server.js';
 import { startManaged } from '../helpers/managed-server.js';
 
@@ -396,3 +397,14 @@ function assertClose(
 function round(value: number): number {
   return Math.round(value * 1e4) / 1e4;
 }
+
+test('embed: a program searches by a function, and ends', LIMIT, async () => {
+  const { stdout } = await run(
+    process.execPath,
+    ['--import', 'tsx', `${EXAMPLES}embed/search.ts`, 'an animal'],
+    {
+      cwd: ROOT,
+    },
+  );
+  assert.match(stdout, /^0\.\d\d a small dog ran after the cat\n(0\.\d\d .+\n){2}$/);
+});
