@@ -330,9 +330,9 @@ class AnswerTest(unittest.TestCase):
         ctxs = [context_of(call_with(route="/b")) for _ in entries]
         replies = load(app).handle_batch("/b", list(range(4)), ctxs)
         self.assertIs(replies[0], mine)
-        self.assertEqual(replies[1].json, 1)
+        self.assertEqual(replies[1].body.value, 1)
         self.assertRegex(str(replies[2]), "not returned")
-        self.assertEqual(settled(replies[3]).json, "late")
+        self.assertEqual(settled(replies[3]).body.value, "late")
 
     def test_a_batch_of_one_has_one_answer(self) -> None:
         app = Potassium("x")
