@@ -31,21 +31,6 @@ import { SharedResults, type HeldResult } from './shared-results.js';
 import { ASK_LIMIT_MS, StoreGuard } from './store-guard.js';
 import { StrandedJobs } from './stranded-jobs.js';
 
-export { JOB_STATES, hasEnded } from './job-record.js';
-export type { AnsweredJob, EndedJob } from './begins.js';
-export type {
-  EndedRecord,
-  IdempotencyKey,
-  JobPage,
-  JobRecord,
-  JobState,
-  KeptError,
-  KeptResult,
-  KeptWebhook,
-  StoredBody,
-  StoredCall,
-} from './job-record.js';
-
 export interface KeptJobsOptions extends BeginsOptions {
   readonly store: JobStore;
   /** So many more bytes of results are held for clients that read them; fewer, if negative. */

@@ -19,7 +19,7 @@ import type { Route, Signature } from '../../protocol/wire/messages.js';
 import type { HiddenBecause } from '../http/access/app-words.js';
 import type { DialectPath } from '../http/request/call-paths.js';
 import type { PageManagement } from '../http/request/served-page.js';
-import type { JobRecord } from '../jobs/kept-jobs.js';
+import type { JobRecord } from '../jobs/job-record.js';
 import type { GpuUsage } from '../machine/nvidia-smi.js';
 import type { ModelStatus, WorkerStatus } from '../models/model-status.js';
 import type { ScalingChange } from '../models/scaling-changes.js';

@@ -1,6 +1,6 @@
 /** Answers the callers of jobs: at the start, when one has ended, and with its result. */
 import { JOBS_PATH } from '../../../protocol/reserved-paths.js';
-import type { JobRecord } from '../../jobs/kept-jobs.js';
+import type { JobRecord } from '../../jobs/job-record.js';
 import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../access/client-headers.js';
 import type { RequestContext } from '../request/request-context.js';
 import { onceClosed } from '../socket/request-facts.js';

@@ -5,7 +5,7 @@
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/wire/messages.js';
 import type { CallMessage } from '../../dispatch/call.js';
-import type { JobRecord } from '../../jobs/kept-jobs.js';
+import type { JobRecord } from '../../jobs/job-record.js';
 import type { Routes } from '../../models/generations.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';

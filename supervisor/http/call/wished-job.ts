@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import type { CallMessage } from '../../dispatch/call.js';
-import type { IdempotencyKey } from '../../jobs/kept-jobs.js';
+import type { IdempotencyKey } from '../../jobs/job-record.js';
 import { keyOf } from '../access/api-keys.js';
 import { inSlices } from '../json/slices.js';
 import type { RequestContext } from '../request/request-context.js';

@@ -1,5 +1,5 @@
 /** Describes the newest jobs that outlive their requests, for the page. */
-import type { JobRecord } from '../../jobs/kept-jobs.js';
+import type { JobRecord } from '../../jobs/job-record.js';
 import { shownMessage } from '../../http/access/app-words.js';
 import type { LiveJob } from '../live-types.js';
 

@@ -4,7 +4,8 @@
  */
 import { basename } from 'node:path';
 import type { FindCallPaths } from '../../http/request/call-paths.js';
-import type { JobRecord, KeptJobs } from '../../jobs/kept-jobs.js';
+import type { JobRecord } from '../../jobs/job-record.js';
+import type { KeptJobs } from '../../jobs/kept-jobs.js';
 import type { GpuUsage } from '../../machine/nvidia-smi.js';
 import { LatestList } from '../../machine/latest-list.js';
 import type { CallCounts } from '../../metrics/call-counts.js';

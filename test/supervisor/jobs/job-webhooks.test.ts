@@ -10,7 +10,7 @@ import {
 } from '../../../supervisor/jobs/job-record.js';
 import { begun, settled } from '../../../supervisor/jobs/job-rules.js';
 import type { JobStore } from '../../../supervisor/jobs/job-store.js';
-import type { AnsweredJob } from '../../../supervisor/jobs/kept-jobs.js';
+import type { AnsweredJob } from '../../../supervisor/jobs/begins.js';
 import { StoreGuard } from '../../../supervisor/jobs/store-guard.js';
 import { JobWebhooks } from '../../../supervisor/jobs/job-webhooks.js';
 import { webhookOf } from '../../../supervisor/server/job-outcomes.js';

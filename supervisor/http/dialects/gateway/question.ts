@@ -2,7 +2,7 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import { refuseRequest } from '../../answer/own-answers.js';
 import { HOLD_MS, whenEnded } from '../../answer/job-answers.js';
-import { hasEnded } from '../../../jobs/kept-jobs.js';
+import { hasEnded } from '../../../jobs/job-record.js';
 import { keyOf } from '../../access/api-keys.js';
 import { readSmallBody, type RequestContext } from '../../request/request-context.js';
 import { openEnvelope, type GatewayEnvelope } from './envelope.js';

@@ -8,7 +8,7 @@
 import { escapeNonAscii } from '../../../../protocol/text/charsets.js';
 import type { ServeError } from '../../../../protocol/errors.js';
 import type { ReplyHead } from '../../../../protocol/wire/messages.js';
-import type { EndedRecord } from '../../../jobs/kept-jobs.js';
+import type { EndedRecord } from '../../../jobs/job-record.js';
 import { readResult } from '../../answer/job-answers.js';
 import { sendPieces } from '../../answer/own-answers.js';
 import { serverTiming } from '../../answer/reply-sink.js';

@@ -1,7 +1,7 @@
 /** Plans the calls that the gateway's clients start, and answers the start. */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../../protocol/errors.js';
-import { hasEnded } from '../../../jobs/kept-jobs.js';
+import { hasEnded } from '../../../jobs/job-record.js';
 import type { Model } from '../../../models/model.js';
 import type { Models } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';

@@ -3,7 +3,7 @@
  * slowly gets the newest page, not every one.
  */
 import { Readable } from 'node:stream';
-import { hasEnded } from '../../../jobs/kept-jobs.js';
+import { hasEnded } from '../../../jobs/job-record.js';
 import { deferred } from '../../../machine/deferred.js';
 import { within } from '../../../machine/limit-timer.js';
 import { SENT_SLICE_BYTES, inTurns } from '../../json/slices.js';

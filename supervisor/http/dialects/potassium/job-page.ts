@@ -1,7 +1,7 @@
 /** Describes a job as JSON, with its result, in pieces, so that other requests are served in between. */
 import { ERRORS } from '../../../../protocol/errors.js';
 import { JOBS_PATH } from '../../../../protocol/reserved-paths.js';
-import type { JobRecord, KeptError, KeptResult } from '../../../jobs/kept-jobs.js';
+import type { JobRecord, KeptError, KeptResult } from '../../../jobs/job-record.js';
 import { statusOf } from '../../answer/house-error.js';
 import { shownMessage } from '../../access/app-words.js';
 import { readResult } from '../../answer/job-answers.js';

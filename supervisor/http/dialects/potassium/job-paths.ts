@@ -7,7 +7,7 @@ import {
   type JobRecord,
   type JobState,
   type KeptError,
-} from '../../../jobs/kept-jobs.js';
+} from '../../../jobs/job-record.js';
 import { NotAllowed, parseDurationMs } from '../../../options/units.js';
 import { hiddenBecause, shownMessage } from '../../access/app-words.js';
 import { HOLD_MS, readResult, whenEnded } from '../../answer/job-answers.js';

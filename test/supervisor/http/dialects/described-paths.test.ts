@@ -13,7 +13,7 @@ import {
 } from '../../../../supervisor/http/dialects/index.js';
 import type { Dialect } from '../../../../supervisor/http/dialects/dialect.js';
 import { operationsOf, type ApiFile } from '../../../../supervisor/http/openapi/operation.js';
-import { JOB_STATES } from '../../../../supervisor/jobs/kept-jobs.js';
+import { JOB_STATES } from '../../../../supervisor/jobs/job-record.js';
 import { RUNTIME_NAMES } from '../../../../supervisor/runtimes/index.js';
 import { ROOT } from '../../../helpers/server.js';
 import { SERVERS, type Served } from '../openapi/described-servers.js';

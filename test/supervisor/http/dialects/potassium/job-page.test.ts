@@ -11,7 +11,7 @@ import {
   describeJob,
 } from '../../../../../supervisor/http/dialects/potassium/job-page.js';
 import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
-import type { JobRecord } from '../../../../../supervisor/jobs/kept-jobs.js';
+import type { JobRecord } from '../../../../../supervisor/jobs/job-record.js';
 import { collectNow } from '../../../../../supervisor/memory/gc.js';
 
 const MIB = 1024 * 1024;
