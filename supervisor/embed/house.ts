@@ -58,7 +58,7 @@ export class House {
     this.host.served.observers.push({
       told: ({ spec }, event) => {
         const events = this.residents.get(spec.name)?.events;
-        if (events !== undefined) tell(events, event);
+        if (events !== undefined) queueMicrotask(() => tell(events, event)); // what a listener throws is the program's
       },
     });
   }

@@ -78,7 +78,7 @@ function functionOf(
   const { spec } = model;
   let isClosed = false;
   const call = (path: string | null, input: unknown, options?: FunctionCallOptions): Promise<unknown> =>
-    isClosed ? Promise.reject(closed(spec.name)) : calls.call(model, path, input, options);
+    isClosed ? Promise.reject(closed(spec.name)) : calls.call(() => model, path, input, options);
   const end = async (): Promise<void> => {
     isClosed = true;
     const limits = retireLimits(plan.resolved.options.drainTimeout);

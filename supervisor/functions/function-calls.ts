@@ -23,16 +23,16 @@ export class FunctionCalls {
   readonly hold = new Hold();
   readonly #signals = new SharedSignals();
 
-  /** Calls the route of this path; null: the route `/`, else the only one. Rejects with a ServeError. */
+  /** Calls the route of this path; null: the route `/`, else the only one. Rejects with a ServeError, also if `find` throws one. */
   call(
-    model: Model,
+    find: () => Model,
     path: string | null,
     input: unknown,
     options: FunctionCallOptions = {},
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       try {
-        this.#begin(model, path, input, options, resolve, reject);
+        this.#begin(find(), path, input, options, resolve, reject);
       } catch (thrown) {
         reject(notBegun(thrown));
       }
@@ -47,7 +47,7 @@ export class FunctionCalls {
     resolve: (answer: unknown) => void,
     reject: (error: unknown) => void,
   ): void {
-    const { signal, timeoutMs } = checkedOptions(options);
+    const { signal, timeoutMs, onProgress } = checkedOptions(options);
     const acceptedAtMs = performance.now();
     const deadlineAtMs = timeoutMs === undefined ? null : acceptedAtMs + timeoutMs;
     const body = writeValue(input, 'input', 'SERVE_BAD_BODY');
@@ -58,10 +58,11 @@ export class FunctionCalls {
       const route = routeIn(routes, path);
       if (deadlineAtMs !== null) dispatcher.checkDeadline(deadlineAtMs);
       let leave = (): void => {};
-      const sink = new FunctionSink(dispatcher, resolve, reject, () => {
+      const onEnd = (): void => {
         leave();
         this.hold.end();
-      });
+      };
+      const sink = new FunctionSink(dispatcher, { resolve, reject, onProgress, onEnd });
       const message = describe(model, route, body.length, timeoutMs);
       const call = new Call(message, [body], { acceptedAtMs, deadlineAtMs }, sink);
       this.hold.begin();
@@ -181,11 +182,13 @@ function listed(paths: readonly string[]): string {
 /** @throws SERVE_CONFIG if an option has a wrong value */
 function checkedOptions(options: FunctionCallOptions): FunctionCallOptions {
   if (typeof options !== 'object' || options === null) throw wrong('options', options, 'an object');
-  const { signal, timeoutMs } = options;
+  const { signal, timeoutMs, onProgress } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw wrong('signal', signal, 'an AbortSignal');
   if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0))
     throw wrong('timeoutMs', timeoutMs, 'a number of ms above 0');
+  if (onProgress !== undefined && typeof onProgress !== 'function')
+    throw wrong('onProgress', onProgress, 'a function');
   return options;
 }
 

@@ -5,36 +5,36 @@ import { joinPieces } from '../../protocol/wire/body-assembler.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import type { Call, Sink } from '../dispatch/call.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
+import type { FunctionCallOptions } from './function-types.js';
 import { ItemStream } from './item-stream.js';
+
+/** The caller of a function. */
+export interface Caller {
+  resolve(answer: unknown): void;
+  reject(error: unknown): void;
+  readonly onProgress: FunctionCallOptions['onProgress'];
+  /** Called once, when nothing more comes. */
+  onEnd(): void;
+}
 
 export class FunctionSink implements Sink {
   readonly #dispatcher: Pick<Dispatcher, 'giveUp'>;
-  readonly #resolve: (answer: unknown) => void;
-  readonly #reject: (error: unknown) => void;
-  readonly #onEnd: () => void;
+  readonly #caller: Caller;
   #stream: ItemStream | null = null;
 
-  /** `onEnd` is called once, when nothing more comes. */
-  constructor(
-    dispatcher: Pick<Dispatcher, 'giveUp'>,
-    resolve: (answer: unknown) => void,
-    reject: (error: unknown) => void,
-    onEnd: () => void,
-  ) {
+  constructor(dispatcher: Pick<Dispatcher, 'giveUp'>, caller: Caller) {
     this.#dispatcher = dispatcher;
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.#onEnd = onEnd;
+    this.#caller = caller;
   }
 
   reply(_call: Call, _head: ReplyHead, pieces: Buffer[], _bodyBytes: number, release: () => void): void {
-    this.#onEnd();
+    this.#caller.onEnd();
     try {
       const { value, hasViews } = readValue(joinPieces(pieces));
       if (!hasViews) release();
-      this.#resolve(value);
+      this.#caller.resolve(value);
     } catch (thrown) {
-      this.#reject(thrown);
+      this.#caller.reject(thrown);
     }
   }
 
@@ -42,22 +42,28 @@ export class FunctionSink implements Sink {
   head(call: Call): void {
     const left = 'the caller left the stream';
     this.#stream = new ItemStream(() => this.#dispatcher.giveUp(call, 'SERVE_CANCELLED', left));
-    this.#resolve(this.#stream);
+    this.#caller.resolve(this.#stream);
   }
 
   chunk(_call: Call, pieces: Buffer[], taken: () => void): void {
     this.#stream?.push(pieces, taken);
   }
 
+  progress(call: Call, fraction: number, text: string): void {
+    const { onProgress } = this.#caller;
+    if (onProgress === undefined || call.settled) return;
+    queueMicrotask(() => onProgress(fraction, text)); // what it throws is the program's
+  }
+
   end(): void {
-    this.#onEnd();
+    this.#caller.onEnd();
     this.#stream?.end(null);
   }
 
   fail(call: Call, error: ServeError): void {
-    this.#onEnd();
+    this.#caller.onEnd();
     const own = asCallers(error, call.hasBegun);
-    if (this.#stream === null) this.#reject(own);
+    if (this.#stream === null) this.#caller.reject(own);
     else this.#stream.end(own);
   }
 }

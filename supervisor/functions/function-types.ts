@@ -9,6 +9,8 @@ export interface FunctionCallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Longest time until the answer, in ms; for a stream until its end. Default: no limit but the model's own. */
   readonly timeoutMs?: number | undefined;
+  /** Gets what the app reports with `ctx.progress`, at most four times a second. */
+  readonly onProgress?: ((fraction: number, text: string) => void) | undefined;
 }
 
 type AnyFunction = (...args: never[]) => unknown;

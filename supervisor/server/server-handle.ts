@@ -1,4 +1,5 @@
 /** The types of a running server and of `server.models`, as `serve()` returns them to programs. docs/models.md has examples. */
+import type { FunctionCallOptions } from '../functions/function-types.js';
 import type { ModelStatus } from '../models/model-status.js';
 import type { Accepted, FullModelRef, ModelRef } from '../models/models.js';
 import type { ModelSource } from '../plan/given-options.js';
@@ -24,6 +25,11 @@ export interface ServerHandle {
   readonly drainLagMs: number;
   /** Adds, scales and removes models while the server runs. */
   readonly models: ModelsHandle;
+  /**
+   * Calls a model from this program, without HTTP, as a function of `supervise()` is called: with values as V8 copies them. Only
+   * workers in Node answer. Rejects with a ServeError.
+   */
+  call(model: string | ModelRef, input: unknown, options?: FunctionCallOptions): Promise<unknown>;
   /** The answer to `GET /status`. */
   status(): ServerStatus;
   /** Lets models whose workers cannot start try again at once, as SIGHUP does: once what they need is back. */

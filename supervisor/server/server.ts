@@ -14,9 +14,9 @@ import { UnroutedBodies } from '../dispatch/arrivals.js';
 import { AccessLog } from '../http/answer/access-log.js';
 import type { Backend, ReadinessAnswer } from '../http/request/request-context.js';
 import { UnsentAnswers } from '../http/socket/unsent-answers.js';
+import { FunctionCalls } from '../functions/function-calls.js';
 import type { JobStore } from '../jobs/job-store.js';
 import { deferred } from '../machine/deferred.js';
-import { Hold } from '../machine/guest.js';
 import { readGpuUsage } from '../machine/nvidia-smi.js';
 import { residentBytes } from '../machine/processes.js';
 import { MetricsParts } from '../metrics/metrics-parts.js';
@@ -64,6 +64,7 @@ export class Server {
   readonly #closing: Closing;
   readonly #unsent: UnsentAnswers;
   readonly #answers = new AnswerCounts();
+  readonly #functions = new FunctionCalls();
   readonly #host: ModelHost;
   readonly #sources: StatusSources;
   readonly #metrics: MetricsParts;
@@ -85,7 +86,7 @@ export class Server {
       log.error(`a part of the server could not be closed: ${describeThrown(thrown).message}`),
     );
     this.#closing = closing;
-    const hold = new Hold(); // if the program has functions too, neither timers nor workers keep it alive during a drain
+    const { hold } = this.#functions; // if the program has functions too, neither timers nor workers keep it alive during a drain
     hold.begin();
     closing.onClose(() => hold.close());
     closing.onClose(() => this.#closeLogs());
@@ -180,6 +181,10 @@ export class Server {
       ended: this.ended,
       drainLagMs: this.#plan.resolved.options.drainLag,
       models: modelsHandle(served, this.#plan.cwd),
+      call: (model, input, options) => {
+        const ref = typeof model === 'string' ? { name: model } : model;
+        return this.#functions.call(() => served.registry.find(ref), null, input, options);
+      },
       status: () => serverStatus(this.#sources, true),
       startAgain: () => served.all.forEach((model) => model.startAgain()),
       close: (options) => this.close(options),

@@ -4,7 +4,7 @@ import { getEventListeners, once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { ServeError, Tensor, supervise, type ModelFunction } from '../../index.js';
+import { ServeError, Tensor, serve, supervise, type ModelFunction } from '../../index.js';
 import { ROOT, fixture } from '../helpers/server.js';
 
 const TELLS = join(ROOT, 'test/fixtures/functions/tells.mjs');
@@ -172,8 +172,16 @@ describe('a function of one worker', { timeout: 120_000 }, () => {
     assert.equal(last, 100);
   });
 
+  test('onProgress gets what the app reports', async () => {
+    const told: unknown[] = [];
+    const onProgress = (...report: unknown[]): unknown => told.push(report);
+    assert.equal(await tell({ act: 'progress' }, { onProgress }), null, 'it is no job');
+    assert.deepEqual(told, [[0.5, 'half']]);
+    await tell({ act: 'progress' });
+  });
+
   test('options of a call are checked', async () => {
-    for (const options of [{ timeoutMs: 0 }, { timeoutMs: '5s' }, { signal: {} }])
+    for (const options of [{ timeoutMs: 0 }, { timeoutMs: '5s' }, { signal: {} }, { onProgress: 1 }])
       assert.equal((await refusalOf(tell({ act: 'pid' }, options as object))).code, 'SERVE_CONFIG');
     assert.match((await refusalOf(tell.route('/none')({}))).message, /no route \/none; it has \//);
   });
@@ -212,6 +220,17 @@ describe('the way of a function', { timeout: 120_000 }, () => {
     );
     assert.match((await refusalOf(digits({}))).message, /Input "image" is missing/);
     await digits.close();
+  });
+
+  test('a server calls its models in the same way', async () => {
+    const server = await serve({ app: TELLS, host: '127.0.0.1', port: 0, logLevel: 'silent' });
+    const value = new Map([[1, new Float32Array([1])]]);
+    assert.deepStrictEqual(await server.call('tells', { act: 'echo', value }), value);
+    const error = await refusalOf(server.call({ name: 'tells' }, { act: 'throw', message: 'no text' }));
+    assert.deepEqual([error.code, (error.cause as Error).name], ['SERVE_INFERENCE_FAILED', 'OcrError']);
+    const unknown = await refusalOf(server.call('other', {}));
+    assert.deepEqual([unknown.code, unknown.begun], ['SERVE_MODEL_NOT_FOUND', false]);
+    await server.close();
   });
 
   test('prints go where the program says', async () => {

@@ -20,6 +20,8 @@ export class CallContext implements CallInfo {
   readonly worker: WorkerInfo;
   readonly metrics: AppMetrics;
   params: CallParams = NO_PARAMS;
+  /** The caller is a program, which learns of progress as a job does. */
+  isOfProgram = false;
   #pieces: readonly Buffer[];
   readonly #call: Call;
   readonly #channel: Channel;
@@ -92,7 +94,7 @@ export class CallContext implements CallInfo {
 
   progress(fraction: number, text?: string): void {
     const report = reportOf(fraction, text);
-    if (this.#call.job === undefined || this.#hasEnded) return;
+    if ((this.#call.job === undefined && !this.isOfProgram) || this.#hasEnded) return;
     this.#progress ??= new Progress(this.#channel, this.callId);
     this.#progress.report(report);
   }

@@ -110,6 +110,7 @@ export class RunningCall {
     const { call, ctx } = this;
     const exchange = await exchangeOf(call, this.#host.app.description.signature ?? null);
     this.#exchange = exchange;
+    ctx.isOfProgram = exchange.isOfProgram === true;
     if (call.format !== call.answer) return readInput(call, ctx.body, wishes);
     const input: unknown = await readInput(call, ctx.body, wishes, exchange);
     if (exchange.params !== undefined) ctx.params = exchange.params;
