@@ -18,6 +18,8 @@ export interface HeldJob {
   record: JobRecord;
   /** Its outcome was sent, and not answered: BullMQ may have it. */
   isUnsure: boolean;
+  /** Its lock is another's, or it has ended: no lock is renewed. */
+  isGone: boolean;
 }
 
 export class HeldJobs {
@@ -42,8 +44,14 @@ export class HeldJobs {
     return job?.token === token ? job : null;
   }
 
-  has(id: string): boolean {
-    return this.#byId.has(id);
+  /** Whether this server runs the job, as far as it knows. */
+  runs(id: string): boolean {
+    return this.#byId.get(id)?.isGone === false;
+  }
+
+  /** Lets go of all that this worker has fetched. */
+  releaseOf(worker: string): void {
+    for (const job of [...this.#byId.values()]) if (job.worker === worker) this.release(job);
   }
 
   release(job: HeldJob): void {
@@ -60,7 +68,7 @@ export class HeldJobs {
 
   /** Renews all locks; one whose time is over is set again, as long as nobody has decided that its job is lost. */
   async renew(): Promise<void> {
-    await this.#renew([...this.#byId.values()]);
+    await this.#renew([...this.#byId.values()].filter(({ isGone }) => !isGone));
   }
 
   /** Sets the lock of a job again. Returns false if it is lost, or ended. */
@@ -73,7 +81,10 @@ export class HeldJobs {
     if (jobs.length === 0) return [];
     const args = jobs.flatMap(({ id, lock, worker }) => [id, lock, worker]);
     const said = (await this.#link.run('held', [String(this.#lockMs), ...args])) as string[];
-    for (const [i, job] of jobs.entries()) if (said[i] === 'cancelled') this.cancel(job.id);
+    for (const [i, job] of jobs.entries()) {
+      job.isGone = said[i] === 'gone';
+      if (said[i] === 'cancelled') this.cancel(job.id);
+    }
     return said;
   }
 }

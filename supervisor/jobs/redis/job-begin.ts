@@ -120,7 +120,7 @@ export class JobBegin {
   #hold(queue: string, { id, data, atMs, stalls }: FetchedJob, lock: string): HeldJob {
     const record = fetchedRecord(data, this.worker, atMs);
     const ids = { id, queue, token: this.#token, lock, worker: this.worker };
-    const job = { ...ids, data, stalls, record, isUnsure: false };
+    const job = { ...ids, data, stalls, record, isUnsure: false, isGone: false };
     this.#parts.held.add(job);
     this.#held.push(job);
     this.#parts.counts.change(queue, -1);
@@ -134,7 +134,10 @@ export class JobBegin {
     const nowMs = Date.now();
     const { createdAt, begunAt } = record;
     const queueMs = (begunAt ?? nowMs) - createdAt;
-    if (hasEnded(data.record)) return this.#drop(job, steps.end(job, data.record, null));
+    if (hasEnded(data.record)) {
+      this.#parts.held.release(job);
+      return this.#drop(job, steps.putBack({ id, data, fetches: '' }, job.lock));
+    }
     if (job.stalls > data.stalls || (data.record.attempts > 0 && (await this.#wasCancelled(job)))) {
       const lost = settled(job.record, { error: LOST, runMs: 0, queueMs }, nowMs, true);
       return this.#drop(job, steps.endUnrun(job, lost));

@@ -2,7 +2,7 @@
  * The steps of a job after it has begun, or while it waits: its outcome, its way back, its end without a worker. Each is one
  * script of BullMQ, which checks the token of the attempt, or `move`, for a job that nobody runs.
  */
-import { hasEnded, type JobRecord, type Outcome } from '../job-record.js';
+import { hasEnded, type JobRecord, type KeptError, type Outcome } from '../job-record.js';
 import type { Deferred } from '../../machine/deferred.js';
 import { bytesOfEnded } from '../job-bytes.js';
 import { cancelled, expiresAt, givenBack, settled } from '../job-rules.js';
@@ -40,6 +40,9 @@ const SPARE_MS = 24 * 60 * 60_000;
 
 /** A clock that was set back by more is taken as it is. */
 const SAME_MS = 1000;
+
+/** Most of an error that dashboards and events have; the record has all of it. */
+const MAX_REASON_CHARS = 1000;
 
 export class JobSteps {
   readonly #parts: StepParts;
@@ -103,9 +106,7 @@ export class JobSteps {
       if (hasEnded(next)) return this.endUnrun(job, next);
       const data = JSON.stringify(nextData(job.data, next, job.stalls, job.token));
       counts.expect(job.queue, job.id);
-      const expiryMs = expiresAt(next);
-      const expires = expiryMs === Infinity ? '' : String(expiryMs);
-      const said = await link.run('move', [job.id, job.lock, '', 'front', data, '', '', expires, '']);
+      const said = await link.run('move', [job.id, job.lock, '', 'front', data, '', '', expiryOf(next), '']);
       if (said === 'cancelled') held.cancel(job.id);
       else if (said === 'gone' && !hasRetaken && (await held.retake(job))) hasRetaken = true;
       else {
@@ -132,11 +133,40 @@ export class JobSteps {
     }
   }
 
-  /** The server that ran this job has died with it. */
+  /**
+   * Decides on a job that lies where BullMQ puts those without a lock: its server has died with it. Where one of BullMQ's tools
+   * has put it there it goes back.
+   */
   async lose(job: ReadJob): Promise<void> {
     const { createdAt, begunAt } = job.record;
+    if (hasEnded(job.data.record)) return this.putBack(job, '');
+    if (job.stalls <= job.data.stalls) return this.#toFront(job);
     const outcome = { error: LOST, runMs: 0, queueMs: (begunAt ?? createdAt) - createdAt };
     await this.moveWaiting(job, settled(job.record, outcome, Date.now(), true));
+  }
+
+  /** A job that has ended is not run again, whatever a tool of BullMQ does: it goes back. `lock`: of a fetch, or empty. */
+  async putBack(job: Pick<ReadJob, 'id' | 'data' | 'fetches'>, lock: string): Promise<void> {
+    const { id, data, fetches } = job;
+    const { state, end } = data.record;
+    const at = String(end?.endedAt ?? 0);
+    await this.#parts.link.run('move', [id, lock, fetches, 'back', JSON.stringify(data), state, '', at, '']);
+  }
+
+  async #toFront({ id, queue, data, fetches }: ReadJob): Promise<void> {
+    const { link, counts } = this.#parts;
+    counts.expect(queue, id);
+    await link.run('move', [
+      id,
+      '',
+      fetches,
+      'front',
+      JSON.stringify(data),
+      '',
+      '',
+      expiryOf(data.record),
+      '',
+    ]);
   }
 
   /** Changes a job that nobody runs: it ends, or is tried again. Returns false if it was fetched since it was read. */
@@ -154,7 +184,7 @@ export class JobSteps {
       isOver ? 'end' : 'later',
       JSON.stringify(nextData(data, next, stalls, '')),
       next.state,
-      isOver ? (next.end.error?.message ?? '') : '',
+      isOver ? reasonOf(next.end.error) : '',
       String(isOver ? this.#endAt(next.end.endedAt) : next.dueAt),
       owes ? OwedWebhooks.untilMs() : '',
     ]);
@@ -178,31 +208,31 @@ export class JobSteps {
     const queue = queues.get(job.queue);
     const data = nextData(job.data, next, job.stalls, token);
     const { commands } = link;
+    const isCancelled = (): Promise<string | null> =>
+      link.use(() => commands.hGet(`${PREFIX}:${job.queue}:${id}`, 'can'));
     if (!hasEnded(next)) {
-      const [isDone, isCancelled] = await Promise.all([
+      const [isDone, flag] = await Promise.all([
         queue.delay(id, lock, next.dueAt, Date.now(), data),
-        link.use(() => commands.hGet(`${PREFIX}:${job.queue}:${id}`, 'can')),
+        isCancelled(),
       ]);
-      if (isDone && isCancelled === '1') await this.cancel(id);
+      if (isDone && flag === '1') await this.cancel(id);
       return isDone ? next : null;
     }
-    const [kept, done] = await Promise.all([
+    const [isKept, done, flag] = await Promise.all([
       this.#keep(job, next.end.owesWebhook, body),
       queue.finish(id, lock, this.#bullEnd(next), data, ahead?.worker ?? null),
+      isCancelled(), // once it has ended nobody cancels it
     ]);
     if (done === null) return null;
     ahead?.fetched.resolve(done.next);
     if (job.data.body === undefined) link.use(() => commands.del(`${PREFIX}:body:${id}`)).catch(() => {}); // it expires
-    return endedRecord(next, !kept.isKept, next.end.owesWebhook, kept.isCancelled);
+    return endedRecord(next, !isKept, next.end.owesWebhook, flag === '1');
   }
 
-  async #keep(
-    { id, lock }: HeldJob,
-    owesWebhook: boolean,
-    body: Buffer | null,
-  ): Promise<{ isKept: boolean; isCancelled: boolean }> {
+  /** Resolves with whether the result is kept. */
+  async #keep({ id, lock }: HeldJob, owesWebhook: boolean, body: Buffer | null): Promise<boolean> {
     const { link, limits } = this.#parts;
-    const [, isKept, isCancelled] = (await link.run('keep', [
+    const isKept = await link.run('keep', [
       id,
       lock,
       body === null ? '' : String(bytesOfEnded(body.length)),
@@ -210,8 +240,8 @@ export class JobSteps {
       String(limits.retentionMs + SPARE_MS),
       owesWebhook ? OwedWebhooks.untilMs() : '',
       body ?? '',
-    ])) as [string, string, string];
-    return { isKept: isKept === '1', isCancelled: isCancelled === '1' };
+    ]);
+    return isKept === 1;
   }
 
   /** Whether an answer of Redis was lost that said that the outcome is stored: then the record. */
@@ -223,7 +253,7 @@ export class JobSteps {
   #bullEnd({ state, end }: JobRecord): BullEnd {
     const { endedAt = 0, result = null, error = null } = end ?? {};
     const atMs = this.#endAt(endedAt);
-    if (result === null) return { target: 'failed', text: error?.message ?? '', state, atMs };
+    if (result === null) return { target: 'failed', text: reasonOf(error), state, atMs };
     const { status, contentType } = result.head;
     return {
       target: 'completed',
@@ -239,4 +269,14 @@ export class JobSteps {
     const isSame = behindMs >= 0 && behindMs < SAME_MS;
     return (this.#lastEndMs = isSame ? this.#lastEndMs + 0.001 : endedAtMs);
   }
+}
+
+function reasonOf(error: KeptError | null): string {
+  return (error?.message ?? '').slice(0, MAX_REASON_CHARS);
+}
+
+/** When a job expires, for a script; empty if it does not. */
+function expiryOf(record: JobRecord): string {
+  const atMs = expiresAt(record);
+  return atMs === Infinity ? '' : String(atMs);
 }

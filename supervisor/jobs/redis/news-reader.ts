@@ -2,6 +2,7 @@
  * Reads what happens to jobs on all servers from the streams of events that BullMQ writes, and from our own stream of new
  * queues and of cancels: on one connection, with one command at a time, however many clients wait.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { RedisLink } from './redis-link.js';
 import { PREFIX } from './queue-name.js';
 import { NEWS } from './scripts.js';
@@ -23,6 +24,7 @@ const MOVES: ReadonlySet<string> = new Set(['active', 'completed', 'failed', 'de
 
 const BLOCK_MS = 5000;
 const MOST = 1000;
+const RETRY_MS = 1000;
 
 /** Events of a queue that this server has just learned of are news if they are no older. */
 const NEW_MS = 10_000;
@@ -64,7 +66,8 @@ export class NewsReader {
       const streams = [...keys, ...keys.map((key) => this.#read.get(key) as string)];
       const args = ['XREAD', 'COUNT', String(MOST), 'BLOCK', String(BLOCK_MS), 'STREAMS', ...streams];
       const reply = await this.#link.wait<Reply>(args).catch(() => undefined);
-      if (reply === undefined || round !== this.#round) return;
+      if (reply === undefined && this.#link.isReady) await delay(RETRY_MS, null, { ref: false }); // it was busy
+      if (round !== this.#round || !this.#link.isReady) return;
       for (const [key, entries] of reply ?? []) this.#hear(key, entries);
     }
   }

@@ -77,6 +77,7 @@ export class RedisStore implements JobStore {
   readonly #lostBegins = new Map<string, string>();
   /** Jobs that end in this turn of the event loop. */
   readonly #endings = new Set<Ending>();
+  #isTakingBack = false;
   #renewal: NodeJS.Timeout | null = null;
   #isClosed = false;
 
@@ -104,7 +105,7 @@ export class RedisStore implements JobStore {
         if (place !== null) this.listener.onDue(place.model);
       },
       onMoved: (id) => {
-        if (!parts.held.has(id)) this.listener.onMoved(id);
+        if (!parts.held.runs(id)) this.listener.onMoved(id);
       },
       onCancelled: (id) => parts.held.cancel(id),
     });
@@ -166,8 +167,9 @@ export class RedisStore implements JobStore {
       ...[record.id, queue, String(bytesOfNew(job.call)), String(this.#limits.maxBytes)],
       ...[hashOf(key), key?.content ?? '', String(expiresAt(record)), String(nowMs)],
       ...[String(this.#limits.retentionMs), String(expiresAt(record) - nowMs + SPARE_MS), body ?? ''],
-    ])) as ['conflict' | 'full' | 'known' | 'reserved', unknown];
+    ])) as ['busy' | 'conflict' | 'full' | 'known' | 'reserved', unknown];
     if (is === 'conflict' || is === 'full') return { is };
+    if (is === 'busy') throw new Error('another server is about to store the job of this key');
     if (is === 'known') return { is, record: readJob(found)?.record ?? record };
     const id = found as string;
     this.#news.addQueue(queue, nowMs);
@@ -328,17 +330,25 @@ export class RedisStore implements JobStore {
   /** Gives back what begins have fetched whose answers were lost. */
   async #takeBack(): Promise<void> {
     const { steps, held } = this.#parts;
-    for (const [worker, token] of [...this.#lostBegins]) {
-      for (const id of (await this.#link.run('fetched', [worker])) as string[]) {
-        const found = await steps.read(id);
-        if (found === null) continue;
-        const { queue, data, record, stalls } = found;
-        const ids = { id, queue, token, lock: token, worker };
-        const known = held.get(id, token) ?? { ...ids, data, stalls, record, isUnsure: false };
-        held.add(known);
-        await steps.giveBack(known, false);
+    if (this.#isTakingBack) return;
+    this.#isTakingBack = true;
+    try {
+      for (const [worker, token] of [...this.#lostBegins]) {
+        const fetched = (await this.#link.run('fetched', [worker])) as [id: string, lock: string][];
+        for (const [id, lock] of fetched) {
+          const found = await steps.read(id);
+          if (found === null) continue;
+          const { queue, data, record, stalls } = found;
+          const ids = { id, queue, token, lock: lock === '' ? token : lock, worker };
+          const job = { ...ids, data, stalls, record, isUnsure: false, isGone: false };
+          held.add(job);
+          await steps.giveBack(job, false);
+        }
+        held.releaseOf(worker); // what is not active any more
+        this.#lostBegins.delete(worker);
       }
-      this.#lostBegins.delete(worker);
+    } finally {
+      this.#isTakingBack = false;
     }
   }
 }

@@ -77,38 +77,37 @@ local function drop(id)
   if known and string.match(known, '^(.-)\\n') == id then redis.call('DEL', P .. 'key:' .. key) end
 end
 
--- The jobs that ended first, at most so many of each queue, which owe no webhook.
+-- The jobs that ended first, at most so many of each queue, which owe no webhook; and whether these are all.
 local function ended(most)
-  local found = {}
+  local found, isAll = {}, true
   for _, queue in ipairs(redis.call('SMEMBERS', P .. 'queues')) do
     for _, set in ipairs({ 'completed', 'failed' }) do
-      local ids = redis.call('ZRANGE', base(queue) .. set, 0, most, 'WITHSCORES')
+      local ids = redis.call('ZRANGE', base(queue) .. set, 0, most - 1, 'WITHSCORES')
+      isAll = isAll and #ids < 2 * most
       for i = 1, #ids, 2 do
         if not isOwed(ids[i]) then found[#found + 1] = { id = ids[i], at = tonumber(ids[i + 1]) } end
       end
     end
   end
   table.sort(found, function(a, b) return a.at < b.at end)
-  return found
+  return found, isAll
 end
 
--- Drops ended jobs, the oldest first, until so many more bytes fit; none if they cannot.
+-- Drops ended jobs, the oldest first, until so many more bytes fit; none if all of them do not do. It looks at so many at once
+-- that nobody waits for it: where more have ended, the next call goes on.
 local function makeRoom(more, max)
   local over = tonumber(redis.call('GET', P .. 'bytes') or '0') + more - max
   if over <= 0 then return true end
-  for _, most in ipairs({ 99, -1 }) do
-    local going, freed = {}, 0
-    for _, one in ipairs(ended(most)) do
-      if freed >= over then break end
-      going[#going + 1] = one.id
-      freed = freed + (entry(one.id) or 0)
-    end
-    if freed >= over then
-      for _, id in ipairs(going) do drop(id) end
-      return true
-    end
+  local found, isAll = ended(2000)
+  local going, freed = {}, 0
+  for _, one in ipairs(found) do
+    if freed >= over then break end
+    going[#going + 1] = one.id
+    freed = freed + (entry(one.id) or 0)
   end
-  return false
+  if freed < over and isAll then return false end
+  for _, id in ipairs(going) do drop(id) end
+  return freed >= over
 end
 
 local function hasPassed(id, now, retention)
@@ -120,7 +119,8 @@ end
 
 /**
  * id, queue, bytes, most bytes, key, its content, when it expires, now, retention, ms for which its body is kept, body: keeps
- * a place for a job, before BullMQ gets it. A key whose job BullMQ does not have yet is taken again, by its id.
+ * a place for a job, before BullMQ gets it. A key whose job BullMQ does not have yet is taken again, by its id, in the same
+ * queue only: in two it would run twice.
  */
 const RESERVE = `
 local id, queue, bytes, key = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[5]
@@ -133,10 +133,11 @@ if known then
   else
     local found = read(knownId)
     if #found > 0 then return { 'known', found } end
-    id = knownId
+    local _, _, _, its = entry(knownId)
+    return { its == queue and 'reserved' or 'busy', knownId }
   end
 end
-if not makeRoom(bytes - (entry(id) or 0), tonumber(ARGV[4])) then return { 'full' } end
+if not makeRoom(bytes, tonumber(ARGV[4])) then return { 'full' } end
 note(id, bytes, 0, key, queue)
 redis.call('ZADD', P .. 'order', 'NX', redis.call('INCR', P .. 'seq'), id)
 redis.call('ZADD', P .. 'expires', ARGV[7], id)
@@ -212,8 +213,8 @@ return { found, more, more }
 
 /**
  * id, token or empty, fetches, to, data, state, reason, at: changes a job that waits, or, with its token, one that runs here.
- * It goes to the \`front\` of its priority, where it may expire at that time; is tried again \`later\`; or ends, and its webhook is
- * this server's until a time, or it has none.
+ * It goes to the \`front\` of its priority, where it may expire at that time; is tried again \`later\`; goes \`back\` to those that
+ * have ended, from where a tool has taken it; or ends, and its webhook is this server's until a time, or it has none.
  */
 const MOVE = `
 goOnIfFull()
@@ -224,28 +225,34 @@ local q = base(queue)
 local job = q .. id
 if token ~= '' then
   if redis.call('GET', job .. ':lock') ~= token then return 'gone' end
-  if redis.call('HGET', job, 'can') then return 'cancelled' end
+  if to == 'front' and redis.call('HGET', job, 'can') then return 'cancelled' end
   redis.call('DEL', job .. ':lock')
   redis.call('SREM', q .. 'stalled', id)
   if redis.call('LREM', q .. 'active', -1, id) == 0 then return 'gone' end
 else
   if (redis.call('HGET', job, 'ats') or '') ~= ARGV[3] then return 'moved' end
+  local isLoss = to == 'later' or ARGV[6] == 'lost' or ARGV[6] == 'failed'
+  if isLoss and to ~= 'back' and redis.call('HGET', job, 'can') then return 'moved' end
   local from = redis.call('ZREM', q .. 'prioritized', id) + redis.call('ZREM', q .. 'delayed', id)
   if from == 0 and redis.call('LREM', q .. 'wait', 1, id) == 0 then return 'gone' end
 end
 redis.call('HSET', job, 'data', ARGV[5])
 if to == 'front' then
-  redis.call('ZADD', q .. 'prioritized', redis.call('HGET', job, 'priority') * 4294967296, id)
+  redis.call('ZADD', q .. 'prioritized', math.max(1, redis.call('HGET', job, 'priority')) * 4294967296, id)
   redis.call('XADD', q .. 'events', '*', 'event', 'waiting', 'jobId', id)
   if at ~= '' then redis.call('ZADD', P .. 'expires', at, id) end
+elseif to == 'back' then
+  redis.call('HSET', job, 'finishedOn', at)
+  redis.call('ZADD', q .. (ARGV[6] == 'succeeded' and 'completed' or 'failed'), at, id)
 elseif to == 'later' then
+  redis.call('HINCRBY', job, 'atm', 1)
   redis.call('ZADD', q .. 'delayed', tonumber(at) * 4096, id)
   redis.call('XADD', q .. 'events', '*', 'event', 'delayed', 'jobId', id, 'delay', at)
 else
   redis.call('HSET', job, 'st', ARGV[6], 'failedReason', ARGV[7], 'finishedOn', at)
   redis.call('ZADD', q .. 'failed', at, id)
   redis.call('XADD', q .. 'events', '*', 'event', 'failed', 'jobId', id, 'failedReason', ARGV[7], 'prev', 'waiting')
-  redis.call('DEL', P .. 'body:' .. id)
+  redis.call('DEL', P .. 'body:' .. id, P .. 'result:' .. id)
   note(id, LEAST, 0, key, queue)
   if ARGV[9] ~= '' then redis.call('ZADD', P .. 'owed', ARGV[9], 'j' .. id) end
 end
@@ -265,19 +272,18 @@ return 'running'
 
 /**
  * id, token, what its result counts for or empty, most bytes, ms for which it is kept, until when its webhook is this server's
- * or empty, result: makes room for the result of a job that is about to end, and keeps it. Answers whether the job is this
- * server's, whether the result is kept, and whether the job was cancelled.
+ * or empty, result: makes room for the result of a job that is about to end, and keeps it. Answers 1 if it is kept.
  */
 const KEEP = `
 goOnIfFull()
 local id, want = ARGV[1], ARGV[3]
 local bytes, _, key, queue = entry(id)
-if not bytes or redis.call('GET', base(queue) .. id .. ':lock') ~= ARGV[2] then return { '', '', '' } end
+if not bytes or redis.call('GET', base(queue) .. id .. ':lock') ~= ARGV[2] then return 0 end
 local isKept = want ~= '' and makeRoom(want - bytes, tonumber(ARGV[4]))
 if isKept then redis.call('SET', P .. 'result:' .. id, ARGV[7], 'PX', ARGV[5]) end
 note(id, isKept and want or LEAST, isKept and 0 or 1, key, queue)
 if ARGV[6] ~= '' then redis.call('ZADD', P .. 'owed', ARGV[6], 'j' .. id) end
-return { '1', isKept and '1' or '', redis.call('HGET', base(queue) .. id, 'can') or '' }
+return isKept and 1 or 0
 `;
 
 /**
@@ -305,12 +311,15 @@ end
 return said
 `;
 
-/** worker: the active jobs that it has fetched. */
+/** worker: the active jobs that it has fetched, each with its lock. */
 const FETCHED = `
 local found = {}
 for _, queue in ipairs(redis.call('SMEMBERS', P .. 'queues')) do
   for _, id in ipairs(redis.call('LRANGE', base(queue) .. 'active', 0, -1)) do
-    if redis.call('HGET', base(queue) .. id, 'pb') == ARGV[1] then found[#found + 1] = id end
+    local job = base(queue) .. id
+    if redis.call('HGET', job, 'pb') == ARGV[1] then
+      found[#found + 1] = { id, redis.call('GET', job .. ':lock') or '' }
+    end
   end
 end
 return found
@@ -338,7 +347,7 @@ return best
 `;
 
 /**
- * now, ms between two cleans, retention: what a server looks at each second. One of them cleans. Answers the due jobs, the next
+ * now, ms between two cleans, retention, most expired ones: what a server looks at each second. One of them cleans. Answers the due jobs, the next
  * due time, the jobs without a server and the active ones of each queue; ids that have expired, and when the next one does; the time of Redis.
  */
 const LOOK = `
@@ -357,14 +366,25 @@ for _, queue in ipairs(redis.call('SMEMBERS', P .. 'queues')) do
   local stalled = redis.call('LRANGE', at .. 'wait', 0, -1)
   queues[#queues + 1] = { queue, due, later[2] and tostring(later[2] / 4096) or '', stalled, redis.call('LLEN', at .. 'active') }
 end
-local over = redis.call('ZRANGEBYSCORE', P .. 'expires', '-inf', now, 'LIMIT', 0, 200)
+local over = redis.call('ZRANGEBYSCORE', P .. 'expires', '-inf', now, 'LIMIT', 0, ARGV[4])
 local next = redis.call('ZRANGEBYSCORE', P .. 'expires', '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 if redis.call('SET', P .. 'clean', '1', 'NX', 'PX', ARGV[2]) then
+  local left = 1000
   for _, one in ipairs(queues) do
+    local q, size = base(one[1]), 0
     for _, set in ipairs({ 'completed', 'failed' }) do
-      local old = redis.call('ZRANGEBYSCORE', base(one[1]) .. set, '-inf', now - ARGV[3], 'LIMIT', 0, 1000)
+      local old = redis.call('ZRANGEBYSCORE', q .. set, '-inf', now - ARGV[3], 'LIMIT', 0, left)
+      left = left - #old
       for _, id in ipairs(old) do
         if not isOwed(id) then drop(id) end
+      end
+      size = size + redis.call('ZCARD', q .. set)
+    end
+    local isEmpty = size + one[2] + #one[4] + one[5] == 0 and one[3] == ''
+    if isEmpty and redis.call('ZCARD', P .. 'reserved') == 0 then
+      redis.call('SREM', P .. 'queues', one[1])
+      for _, key in ipairs({ 'events', 'meta', 'id', 'pc', 'marker', 'stalled', 'stalled-check' }) do
+        redis.call('DEL', q .. key)
       end
     end
   end
@@ -379,8 +399,10 @@ end
 return { queues, over, next[2] or '', redis.call('TIME') }
 `;
 
-/** id: it was not to be expired after all. */
+/** id: it was not to be expired, unless it waits for its first begin by now. */
 const KEEP_ON = `
+local _, _, _, queue = entry(ARGV[1])
+if queue and waits(base(queue), ARGV[1]) and redis.call('HGET', base(queue) .. ARGV[1], 'atm') == false then return 0 end
 return redis.call('ZREM', P .. 'expires', ARGV[1])
 `;
 

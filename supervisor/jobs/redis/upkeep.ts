@@ -25,6 +25,9 @@ const MAX_OFF_MS = 1000;
 
 const LEAST_WAIT_MS = 1;
 
+/** At a look so many jobs expire at most; then the next one follows at once. */
+const MOST_EXPIRED = 200;
+
 type Reply = readonly [
   queues: readonly (readonly [
     queue: string,
@@ -97,16 +100,18 @@ export class Upkeep {
       // This process was frozen, or its machine: the locks of others may have expired as its own have.
       if (nowMs - this.#lookedAtMs > LOOK_LIMIT_MS) this.#openedAt = performance.now();
       this.#lookedAtMs = nowMs;
-      const args = [nowMs, CLEAN_MS, limits.retentionMs].map(String);
+      const args = [nowMs, CLEAN_MS, limits.retentionMs, MOST_EXPIRED].map(String);
       const [queues, over, nextExpiryMs, time] = (await link.run('look', args)) as Reply;
+      limit.stop(); // what follows is this server's own work
       this.#noteTime(time);
       for (const [queue, due] of queues) {
         const { model } = this.#parts.counts.set(queue, due);
         if (due > 0) listener().onDue(model);
       }
-      for (const id of over) await this.#expire(id);
+      await Promise.all(over.map((id) => this.#expire(id)));
       await this.#lose(queues);
       const times = [nextExpiryMs, ...queues.map(([, , nextDueMs]) => nextDueMs)];
+      if (over.length >= MOST_EXPIRED) return LEAST_WAIT_MS;
       const nextMs = Math.min(...times.map((text) => (text === '' ? Infinity : Number(text))));
       return Math.min(LOOK_MS, Math.max(LEAST_WAIT_MS, nextMs - Date.now()));
     } catch (error) {
@@ -128,16 +133,19 @@ export class Upkeep {
 
   /** Jobs whose server lets their lock expire are lost, or tried again. */
   async #lose(queues: Reply[0]): Promise<void> {
-    const { queues: bull, held, steps } = this.#parts;
+    const { queues: bull, held } = this.#parts;
     if (performance.now() - this.#openedAt < SUSPECT_MS) return;
     await held.renew(); // its own jobs are not stalled
     for (const [queue, , , stalled, active] of queues) {
-      for (const id of stalled) {
-        const job = held.has(id) ? null : await steps.read(id);
-        if (job !== null) await steps.lose(job);
-      }
+      await Promise.all(stalled.map((id) => this.#decide(id)));
       if (active > 0) await bull.get(queue).findStalled();
     }
+  }
+
+  async #decide(id: string): Promise<void> {
+    const { held, steps } = this.#parts;
+    const job = held.runs(id) ? null : await steps.read(id);
+    if (job !== null) await steps.lose(job);
   }
 
   #noteTime([seconds, micros]: Reply[3]): void {

@@ -1,7 +1,8 @@
 /** Two fronts on one Redis: a job begins once, wherever one of them is cut off or frozen, and a stale one ends nothing. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test, type TestContext } from 'node:test';
-import { nameOf } from '../../../../../supervisor/jobs/redis/queue-name.js';
+import { nameOf, PREFIX } from '../../../../../supervisor/jobs/redis/queue-name.js';
+import { createNodeRedisClient, Queue } from 'bullmq';
 import { NO_LISTENER } from '../../../../../supervisor/jobs/job-store.js';
 import { needs } from '../../../../helpers/needs.js';
 import { eventually } from '../../../../helpers/server.js';
@@ -290,6 +291,90 @@ test(
     assert.deepEqual(await beginSoon(b, 'b'), [id]);
   },
 );
+
+test(
+  'a call of a key that names another version does not run beside one that is being stored',
+  OPTIONS,
+  async (t) => {
+    const [a, b] = [await front(t), await front(t)];
+    const key = { scope: 's', content: 'c' };
+    const calls = [
+      a.store.accept(newStoredJob({ id: 'a', createdAt: Date.now(), key })),
+      b.store.accept(newStoredJob({ id: 'b', createdAt: Date.now(), key, isPinned: true })),
+    ];
+    const ends = await Promise.allSettled(calls);
+    const ids = ends.map((end) => end.status === 'fulfilled' && 'record' in end.value && end.value.record.id);
+    assert.ok(ids.includes('a') && !ids.includes('b'), JSON.stringify(ends));
+    const begun = [
+      ...(await a.bench.begin('1')),
+      ...(await a.bench.begin('2')),
+      ...(await b.bench.begin('3')),
+    ];
+    assert.deepEqual(begun, ['a']);
+  },
+);
+
+test(
+  'a job that was fetched with the end of another one, without an answer, goes back',
+  OPTIONS,
+  async (t) => {
+    const { road, a, b } = await pair(t);
+    const one = await a.bench.accept({ priority: 1 });
+    const two = await a.bench.accept();
+    assert.deepEqual(await a.bench.begin('1'), [one]);
+    const [answer, begin] = [a.bench.answer(one, '1'), a.bench.begin('2')];
+    const both = Promise.allSettled([answer, begin]);
+    await road.cutAfter(async () => (await b.bench.state(two)) === 'running');
+    assert.deepEqual(
+      (await both).map(({ status }) => status),
+      ['rejected', 'rejected'],
+    );
+    road.mend();
+    assert.deepEqual(await beginSoon(b, 'b'), [two]);
+    assert.deepEqual([await b.bench.state(one), (await b.bench.record(two)).attempts], ['succeeded', 1]);
+  },
+);
+
+test("what BullMQ's tools try again goes back: a job that has ended stays so", OPTIONS, async (t) => {
+  const a = await front(t);
+  const [answered, failed] = [await a.bench.accept({ priority: 2 }), await a.bench.accept({ priority: 1 })];
+  await a.bench.begin('1');
+  await a.bench.begin('2');
+  await a.bench.answer(answered, '1', '"out"');
+  await a.bench.fail(failed, '2');
+  const ends = await Promise.all([answered, failed].map((id) => a.bench.record(id)));
+  const connection = createNodeRedisClient(a.link.commands) as never;
+  const queue = new Queue(QUEUE, { connection, prefix: PREFIX, skipVersionCheck: true });
+  await queue.retryJobs({ state: 'completed' });
+  await queue.retryJobs({ state: 'failed' });
+  const waits = async (): Promise<number> => (await queue.getWaitingCount()) + (await queue.getActiveCount());
+  await eventually(
+    async () => (await a.bench.begin('again')).length === 0 && (await waits()) === 0,
+    10_000,
+    () => 'they wait',
+  );
+  assert.deepEqual(await Promise.all([answered, failed].map((id) => a.bench.record(id))), ends);
+  assert.equal(String(await a.store.readResult(answered)), '"out"');
+  assert.deepEqual([await queue.getCompletedCount(), await queue.getFailedCount()], [1, 1]);
+  const [urgent] = [await a.bench.accept()];
+  await (await queue.getJob(urgent))?.changePriority({ priority: 0 });
+  assert.deepEqual(await beginSoon(a, 'c'), [urgent]);
+});
+
+test('many jobs that expire at once end within seconds, far from Redis', OPTIONS, async (t) => {
+  const road = await RedisRoad.open(t, redis.port);
+  const a = await front(t, road.port);
+  const ids = await Promise.all(
+    Array.from({ length: 500 }, () => a.bench.accept({ version: '7', isPinned: true, ttlMs: 1500 })),
+  );
+  road.delay(5);
+  await eventually(
+    () => a.bench.endedUnrun.length === ids.length,
+    20_000,
+    () => `${a.bench.endedUnrun.length} have expired`,
+  );
+  assert.ok(a.link.isReady);
+});
 
 test('a Redis that is stuck fails each call within seconds, then all goes on', OPTIONS, async (t) => {
   const a = await front(t);

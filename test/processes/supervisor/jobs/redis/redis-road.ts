@@ -19,6 +19,7 @@ export class RedisRoad {
   readonly #waiting: { go(): void }[] = [];
   #isCut = false;
   #ambush: Ambush | null = null;
+  #delayMs = 0;
 
   private constructor(to: number) {
     this.#to = to;
@@ -41,6 +42,11 @@ export class RedisRoad {
   /** `there`: commands do not arrive; `back`: they do, but their answers do not. */
   hold(...ways: Way[]): void {
     for (const way of ways) this.#held.add(way);
+  }
+
+  /** All that goes either way from now on takes so much longer. */
+  delay(ms: number): void {
+    this.#delayMs = ms;
   }
 
   /** All that was held arrives, and nothing is held any more. */
@@ -117,7 +123,8 @@ export class RedisRoad {
       from.on('data', (bytes) => {
         const ambush = way === 'there' ? this.#ambushOf(bytes) : null;
         if (ambush?.when === 'before') ambush.act();
-        const go = (): void => void to.write(bytes);
+        const write = (): void => void to.write(bytes);
+        const go = this.#delayMs === 0 ? write : () => void setTimeout(write, this.#delayMs);
         if (this.#held.has(way)) this.#waiting.push({ go });
         else go();
         if (ambush?.when === 'after') ambush.act();
