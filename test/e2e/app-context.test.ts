@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { ask, logLines } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { call, startServer, type Server } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
@@ -189,7 +189,9 @@ withEachRuntime(({ app }) => {
       for (const name of names) assert.match(server.stderr(), new RegExp(`^.+forged ${name}`, 'm'));
     });
   });
+});
 
+withOneRuntime(({ app }) => {
   test('--access-log has a line for a client that departed: no status, and the reason', LIMIT, async (t) => {
     const cues = makeCues(t);
     const args = ['--log-format', 'json', '--access-log'];

@@ -199,18 +199,5 @@ withEachRuntime(({ language, app }) => {
       await assertRunTimeout(server, '60 ms');
       await server.stop();
     });
-
-    test('yields to the environment, and that to a flag', async (t) => {
-      const cwd = folder(t, {
-        [file]: CONFIGURED[language],
-        'package.json': '{ "banana": { "queueSize": 6, "runTimeout": "60ms" } }',
-      });
-      const env = { BANANA_QUEUE_SIZE: '5', BANANA_RUN_TIMEOUT: '70ms' };
-      const args = ['--run-timeout', '80ms'];
-      const server = await startServer(file, { t, cwd, env, args, expectedRestarts: 1 });
-      assert.equal(await maxCalls(server), 5);
-      await assertRunTimeout(server, '80 ms');
-      await server.stop();
-    });
   });
 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { editedApp } from '../helpers/edited-app.js';
-import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { startServer, type Answer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -14,21 +14,11 @@ function sizeOf(answer: Answer): number {
   return answer.json<{ of: number }>().of;
 }
 
-/** An app whose batches are of 2, however long that takes: the name and the text of its file. */
-const OF_TWO: Readonly<Record<Language, readonly [name: string, text: string]>> = {
-  TypeScript: [
-    'app.mjs',
-    `export const config = { batchSize: 2, maxBatchDelay: '1h' };
-    export const inferenceBatch = (inputs) => inputs.map(() => ({ of: inputs.length }));`,
-  ],
-  Python: [
-    'app.py',
-    `config = {"batch_size": 2, "max_batch_delay": "1h"}
-def inference_batch(inputs, ctxs): return [{"of": len(inputs)} for _ in inputs]`,
-  ],
-};
+/** An app whose batches are of 2, however long that takes. */
+const OF_TWO = `export const config = { batchSize: 2, maxBatchDelay: '1h' };
+export const inferenceBatch = (inputs) => inputs.map(() => ({ of: inputs.length }));`;
 
-withEachRuntime(({ app, batchFunction, language }) => {
+withEachRuntime(({ app, batchFunction }) => {
   test(
     'an app that takes neither batches nor several calls at once causes a warning when they are set',
     LIMIT,
@@ -46,10 +36,11 @@ withEachRuntime(({ app, batchFunction, language }) => {
       await server.stop();
     },
   );
+});
 
+withOneRuntime(() => {
   test("size and delay of an app's config hold", LIMIT, async (t) => {
-    const [name, text] = OF_TWO[language];
-    const server = await startServer(editedApp(t, { [name]: text }).path(name), { t });
+    const server = await startServer(editedApp(t, { 'app.mjs': OF_TWO }).path('app.mjs'), { t });
     await server.until(({ state }) => state === 'ready');
     const first = ask(server, {});
     await server.until(({ model }) => model.queue.waiting === 1);

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { makeCues, type Cues, type Ending } from '../helpers/cues.js';
 import { Thrown, startClient, type PublishedClient } from '../helpers/published-client.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
 import { shareServer, type SharedServer } from '../helpers/shared-server.js';
 
@@ -26,7 +26,7 @@ interface Worked {
   readonly pid: number;
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   describe('on one server', () => {
     const shared = shareServer(app('works'), { args: ['--log-format', 'json'] });
     const clientOf = shareClients(shared);

@@ -4,7 +4,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime, withOneRuntime, type Runtime } from '../helpers/runtimes.js';
+import { withOneRuntime, type Runtime } from '../helpers/runtimes.js';
 import { startServer, type Answer, type Server } from '../helpers/server.js';
 import { shareServer, type SharedServer } from '../helpers/shared-server.js';
 
@@ -44,7 +44,7 @@ async function keepBusy({ server, cues }: SharedServer): Promise<Busy> {
   return { server, cues, running, release };
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   test(
     "the app's own queueTimeout holds for a call that waits since before it was known",
     LIMIT,
@@ -86,9 +86,7 @@ withEachRuntime(({ app }) => {
       await server.stop();
     },
   );
-});
 
-withOneRuntime(({ app }) => {
   test(
     '--queue-size 1: one call waits, the next is refused; the one that waited is answered',
     LIMIT,

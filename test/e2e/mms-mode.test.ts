@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { editedApp } from '../helpers/edited-app.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { call, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -11,46 +10,20 @@ const LIMIT = { timeout: 240_000 };
 const SERVICE = `export const handle = (data) => data && data.map(({ body }) => ({ says: body }));`;
 
 /** An app of each form, and a service that prints, and dies if its input asks for it. */
-const FORMS: Readonly<
-  Record<Language, { extension: string; service: string; banana: string; potassium: string; mortal: string }>
-> = {
-  TypeScript: {
-    extension: '.mjs',
-    service: SERVICE,
-    banana: 'export const inference = (input) => ({ banana: input });',
-    potassium: `
+const FORMS = {
+  service: SERVICE,
+  banana: 'export const inference = (input) => ({ banana: input });',
+  potassium: `
   import { Potassium, Response } from 'banana-serve';
   export const app = new Potassium('p').init(() => ({}));
   app.handler('/', (_context, { json }) => new Response({ json: { potassium: json } }));`,
-    mortal: `
+  mortal: `
   export function handle(data) {
     if (data === null) return null;
     if (data[0].body === 'die') process.exit(3);
     console.log('a line of its own');
     return data.map(() => 1);
   }`,
-  },
-  Python: {
-    extension: '.py',
-    service: 'def handle(data, context): return data and [{"says": item["body"]} for item in data]',
-    banana: 'def inference(input): return {"banana": input}',
-    potassium: `
-from potassium import Potassium, Response
-app = Potassium("p")
-@app.handler("/")
-def handler(context, request): return Response(json={"potassium": request.json})
-`,
-    mortal: `
-import os
-def handle(data, context):
-    if data is None:
-        return None
-    if data[0]["body"] == "die":
-        os._exit(3)
-    print("a line of its own")
-    return [1 for _ in data]
-`,
-  },
 };
 
 /** A server of a store with these files. */
@@ -67,57 +40,53 @@ const NO_CACHE = {
   expires: 'Thu, 01 Jan 1970 00:00:00 UTC',
 };
 
-withEachRuntime(({ language }) => {
-  const { extension, service, banana, potassium, mortal } = FORMS[language];
-
-  test('a service and an app in other forms are called by the same paths', LIMIT, async (t) => {
-    const files = {
-      [`cats${extension}`]: service,
-      [`dogs${extension}`]: banana,
-      [`birds${extension}`]: potassium,
-    };
-    const server = await serveStore(t, files);
-    await server.until(({ models }) => models.length === 3 && models.every(({ state }) => state === 'ready'));
-    for (const [name, answer] of [
-      ['cats', { says: 5 }],
-      ['dogs', { banana: 5 }],
-      ['birds', { potassium: 5 }],
-    ] as const)
-      for (const path of [
-        `/predictions/${name}`,
-        `/invocations?model_name=${name}`,
-        `/models/${name}/invoke`,
-        `/${name}/predict`,
-        `/models/${name}/`,
-      ])
-        assert.deepEqual((await call(server.url + path, '5')).json(), answer, path);
-    const { text } = await call(`${server.url}/ping`, null, {}, { method: 'GET' });
-    assert.equal(text, '{\n  "status": "Healthy"\n}\n');
-    await server.stop();
-  });
-
-  test(
-    'the log names the model in each line of a worker, of a call and of a death, also where there is only one',
-    LIMIT,
-    async (t) => {
-      const { folder } = editedApp(t, { [`store/cats${extension}`]: mortal });
-      const args = ['--model-store', 'store', '--management-port', '0', '--models', 'all', '--access-log'];
-      const server = await startServer(null, { args, cwd: folder, t, expectedRestarts: 1 });
-      await server.untilPrinted(/worker cats\/0 is ready/);
-      await server.untilPrinted('Model cats loaded.');
-      const { headers } = await call(`${server.url}/predictions/cats`, '1');
-      await call(`${server.url}/predictions/cats`, '"die"');
-      for (const line of [
-        new RegExp(`^\\[worker cats/0, requestID ${headers.get('x-request-id')}\\] a line of its own$`, 'm'),
-        /POST \/predictions\/cats.*"model":"cats".*"status":200/,
-        /worker cats\/0 died \(exit code 3\)/,
-        /POST \/predictions\/cats.*"model":"cats".*"status":500/,
-      ])
-        await server.untilPrinted(line);
-      await server.stop();
-    },
-  );
+test('a service and an app in other forms are called by the same paths', LIMIT, async (t) => {
+  const files = {
+    'cats.mjs': FORMS.service,
+    'dogs.mjs': FORMS.banana,
+    'birds.mjs': FORMS.potassium,
+  };
+  const server = await serveStore(t, files);
+  await server.until(({ models }) => models.length === 3 && models.every(({ state }) => state === 'ready'));
+  for (const [name, answer] of [
+    ['cats', { says: 5 }],
+    ['dogs', { banana: 5 }],
+    ['birds', { potassium: 5 }],
+  ] as const)
+    for (const path of [
+      `/predictions/${name}`,
+      `/invocations?model_name=${name}`,
+      `/models/${name}/invoke`,
+      `/${name}/predict`,
+      `/models/${name}/`,
+    ])
+      assert.deepEqual((await call(server.url + path, '5')).json(), answer, path);
+  const { text } = await call(`${server.url}/ping`, null, {}, { method: 'GET' });
+  assert.equal(text, '{\n  "status": "Healthy"\n}\n');
+  await server.stop();
 });
+
+test(
+  'the log names the model in each line of a worker, of a call and of a death, also where there is only one',
+  LIMIT,
+  async (t) => {
+    const { folder } = editedApp(t, { 'store/cats.mjs': FORMS.mortal });
+    const args = ['--model-store', 'store', '--management-port', '0', '--models', 'all', '--access-log'];
+    const server = await startServer(null, { args, cwd: folder, t, expectedRestarts: 1 });
+    await server.untilPrinted(/worker cats\/0 is ready/);
+    await server.untilPrinted('Model cats loaded.');
+    const { headers } = await call(`${server.url}/predictions/cats`, '1');
+    await call(`${server.url}/predictions/cats`, '"die"');
+    for (const line of [
+      new RegExp(`^\\[worker cats/0, requestID ${headers.get('x-request-id')}\\] a line of its own$`, 'm'),
+      /POST \/predictions\/cats.*"model":"cats".*"status":200/,
+      /worker cats\/0 died \(exit code 3\)/,
+      /POST \/predictions\/cats.*"model":"cats".*"status":500/,
+    ])
+      await server.untilPrinted(line);
+    await server.stop();
+  },
+);
 
 const UNKNOWN = 'Requested resource is not found, please refer to API document.';
 const WRONG_METHOD = 'Requested method is not allowed, please refer to API document.';

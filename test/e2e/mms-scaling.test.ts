@@ -4,14 +4,14 @@ import { basename } from 'node:path';
 import { describe, test } from 'node:test';
 import { cuesFor, fixtureStore, startManaged } from '../helpers/managed-server.js';
 import { holdings } from '../helpers/model-storm.js';
-import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, isAlive } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
 const NO_WORKER = '503 ServiceUnavailableException';
 
-withEachRuntime((runtime) => {
+withOneRuntime((runtime) => {
   const { store, url } = fixtureStore(runtime);
 
   describe('scale', LIMIT, () => {
@@ -65,10 +65,6 @@ withEachRuntime((runtime) => {
       assert.equal(await changed, '200 Workers scaled');
     },
   );
-});
-
-withOneRuntime((runtime) => {
-  const { store, url } = fixtureStore(runtime);
 
   test('a worker that is restarted finishes its call while the next one serves', LIMIT, async (t) => {
     const cues = cuesFor(t);

@@ -111,7 +111,9 @@ withEachRuntime(({ potassium }) => {
       await untilPotassium(server, ({ gpu_available }) => gpu_available);
     });
   });
+});
 
+withOneRuntime(({ potassium }) => {
   test('--run-timeout ends a background job as any other', LIMIT, async (t) => {
     const { server } = await start(potassium(), t, ['--run-timeout', '300ms']);
     const job = await endOf(server, await startJob(server, '/later', { until: 'never' }));
@@ -119,9 +121,7 @@ withEachRuntime(({ potassium }) => {
     await untilPotassium(server, ({ gpu_available }) => gpu_available);
     await server.stop();
   });
-});
 
-withOneRuntime(({ potassium }) => {
   describe('on one server', () => {
     const shared = shareServer(potassium());
 

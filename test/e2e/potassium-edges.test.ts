@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, ROOT, runCommand, startServer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 import { spawn } from 'node:child_process';
@@ -36,22 +36,6 @@ function appOf(t: TestContext, source: string): string {
 }
 
 withEachRuntime(({ app }) => {
-  test('a background call that waits while several workers load is answered once', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    cues.give('init may not end');
-    const args = ['--workers', '3', '--spawn-concurrency', '3'];
-    const server = await startServer(app('potassium-edges'), { t, args, env: cues.env });
-    const id = await startJob(server, '/ran', {});
-    for (const n of [0, 1, 2]) await cues.untilNoted(`loaded ${n}`);
-    for (const n of [0, 1, 2]) {
-      cues.give(`init ${n} may end`);
-      await server.until(({ model }) => model.workers[n]?.state === 'idle');
-    }
-    assert.deepEqual((await endOf(server, id)).result, { done: true });
-    assert.equal(cues.notes().filter((note) => note === 'ran').length, 1);
-    await server.stop();
-  });
-
   describe('on one server', () => {
     const shared = shareServer(app('potassium-edges'));
 
@@ -132,6 +116,24 @@ withEachRuntime(({ app }) => {
       assert.match(server.stdout(), /shutdown ran/);
     },
   );
+});
+
+withOneRuntime(({ app }) => {
+  test('a background call that waits while several workers load is answered once', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    cues.give('init may not end');
+    const args = ['--workers', '3', '--spawn-concurrency', '3'];
+    const server = await startServer(app('potassium-edges'), { t, args, env: cues.env });
+    const id = await startJob(server, '/ran', {});
+    for (const n of [0, 1, 2]) await cues.untilNoted(`loaded ${n}`);
+    for (const n of [0, 1, 2]) {
+      cues.give(`init ${n} may end`);
+      await server.until(({ model }) => model.workers[n]?.state === 'idle');
+    }
+    assert.deepEqual((await endOf(server, id)).result, { done: true });
+    assert.equal(cues.notes().filter((note) => note === 'ran').length, 1);
+    await server.stop();
+  });
 });
 
 for (const [what, init, said] of [

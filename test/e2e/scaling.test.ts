@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ask } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
-import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { call, isAlive, runCommand, startServer, type Server } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
@@ -33,7 +33,7 @@ function begun(cues: Cues): string[] {
   return cues.notes().flatMap((note) => (note.startsWith('begun ') ? [note.slice('begun '.length)] : []));
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   describe('a model with an idle timeout', LIMIT, () => {
     test('has no worker until the first call, is ready all the same, and is idle again later', async (t) => {
       const cues = makeCues(t);
@@ -91,9 +91,7 @@ withEachRuntime(({ app }) => {
       await server.stop();
     });
   });
-});
 
-withOneRuntime(({ app }) => {
   test('--workers beside an option of scaling ends the start with code 2', async () => {
     const { ended, stderr } = runCommand([app('works'), '--workers', '2', '--idle-timeout', '1s']);
     assert.equal((await ended).code, 2);

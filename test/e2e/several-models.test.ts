@@ -3,12 +3,11 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, test, type TestContext } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { endOf, startJob } from '../helpers/potassium.js';
-import { refusalOf, type Refused } from '../helpers/refusals.js';
-import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { call, fixture, runCommand, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -38,7 +37,7 @@ function configFolder(t: TestContext, config: object): string {
   return folder;
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   test('among several models each line of a worker and of a call names its model', LIMIT, async (t) => {
     const args = [...modelArgs({ echo: app('echoes'), kill: app('killable') }), '--access-log'];
     const server = await startServer(null, { t, args, expectedRestarts: 1 });
@@ -249,102 +248,13 @@ withOneRuntime(({ app, potassium }) => {
   );
 });
 
-describe('a mistake is reported before anything starts, with its place', LIMIT, () => {
+test('a mistake ends the command with exit code 2 before anything starts', LIMIT, async (t) => {
   const ECHO = fixture('echoes.mjs');
-  const MISTAKES: readonly (readonly [
-    what: string,
-    given: Pick<Refused, 'app' | 'flags' | 'modelFlags'>,
-    config: object,
-    says: string | RegExp,
-  ])[] = [
-    [
-      'two models with the same name',
-      { modelFlags: [`a=${ECHO}`] },
-      { models: { a: ECHO } },
-      `banana.json: models.a and --model a=${ECHO} are two models with the same name; rename one.`,
-    ],
-    [
-      'two models with the same name on the command line',
-      { modelFlags: [`a=${ECHO}`, `a=${ECHO}`] },
-      {},
-      `--model a=${ECHO} and --model a=${ECHO} are two models with the same name; rename one.`,
-    ],
-    [
-      'a model named as the file of the app is',
-      { app: ECHO, modelFlags: [`echoes=${ECHO}`] },
-      {},
-      `--model echoes=${ECHO} and ${ECHO} (its file names it echoes; --name gives it another) are two models with the same name; rename one.`,
-    ],
-    [
-      '--name without an app',
-      { flags: { name: 'x' }, modelFlags: [`a=${ECHO}`] },
-      {},
-      '--name names the app that answers on /, but there is no such app: all models have names of their own.',
-    ],
-    [
-      'a name with a slash',
-      { modelFlags: [`a/b=${ECHO}`] },
-      {},
-      `--model a/b=${ECHO}: the name: "a/b" is not allowed; give up to 128 letters, digits, dots, underscores and hyphens, the first a letter, a digit or an underscore.`,
-    ],
-    [
-      'a path without a name',
-      { modelFlags: ['./app.mjs'] },
-      {},
-      '--model ./app.mjs: give a name and the path of an app, such as --model digits=./digits/app.ts.',
-    ],
-    [
-      'a file that is not there',
-      { modelFlags: ['a=./none.mjs'] },
-      {},
-      /^--model a=\.\/none\.mjs: \.\/none\.mjs: no such file\./,
-    ],
-    [
-      'an option of the server for one model',
-      {},
-      { models: { a: { app: ECHO, port: 80 } } },
-      'banana.json: models.a.port: this option belongs to the server, not to a model. Set --port or BANANA_PORT instead.',
-    ],
-    [
-      'an option that does not exist for one model',
-      {},
-      { models: { a: { app: ECHO, worker: 2 } } },
-      'banana.json: models.a.worker: there is no such option. Did you mean workers?',
-    ],
-    [
-      'models that are neither an object nor names',
-      {},
-      { models: 7 },
-      /^banana\.json: models: 7 is not allowed; give an object of models/,
-    ],
-    [
-      'a model without an app',
-      {},
-      { models: { a: { workers: 2 } } },
-      'banana.json: models.a.app: undefined is not allowed; give the path of the app.',
-    ],
-    [
-      'a worker program in a file',
-      {},
-      { models: { a: { workerCommand: ['python3'] } } },
-      /^banana\.json: models\.a\.app: undefined is not allowed/,
-    ],
-  ];
-  for (const [what, given, config, says] of MISTAKES) {
-    test(what, async (t) => {
-      const said = await refusalOf({ ...given, cwd: configFolder(t, config) });
-      if (typeof says === 'string') assert.equal(said, says);
-      else assert.match(said, says);
-    });
-  }
-
-  test('by the command, with exit code 2', async (t) => {
-    const cwd = configFolder(t, { models: { a: ECHO } });
-    const command = runCommand(['--model', `a=${ECHO}`], { t, cwd });
-    assert.deepEqual(await command.ended, { code: 2, signal: null });
-    assert.equal(
-      command.stderr(),
-      `banana-serve: banana.json: models.a and --model a=${ECHO} are two models with the same name; rename one.\n`,
-    );
-  });
+  const cwd = configFolder(t, { models: { a: ECHO } });
+  const command = runCommand(['--model', `a=${ECHO}`], { t, cwd });
+  assert.deepEqual(await command.ended, { code: 2, signal: null });
+  assert.equal(
+    command.stderr(),
+    `banana-serve: banana.json: models.a and --model a=${ECHO} are two models with the same name; rename one.\n`,
+  );
 });

@@ -5,7 +5,7 @@ import { ask, errorOf, pidOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { startManaged } from '../helpers/managed-server.js';
 import { holdThree, readAnswers } from '../helpers/pipeline.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, startServer, type Server, type Status } from '../helpers/server.js';
 import { scrape } from '../helpers/scrape.js';
 
@@ -38,7 +38,7 @@ interface Killed {
   readonly running: ReturnType<typeof ask>;
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   test(
     'what had not begun goes to the standby at once, and the successor takes its place back',
     LIMIT,

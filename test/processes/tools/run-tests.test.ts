@@ -1,4 +1,4 @@
-/** The runner of the tests: what it refuses, what it prints, and that no unit test starts a process under it. */
+/** The runner of the tests: what has failed, or has no test, is never green, and no unit test starts a process under it. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,9 +10,6 @@ import { shareProcesses } from '../../tools/shared-process.js';
 import { appFolder } from '../../worker/app-folder.js';
 
 const RUNNER = `${ROOT}dist/test/tools/run-tests.js`;
-/** Ends once the process has taken this much CPU: most of it goes into asking, and into the kernel. */
-const busyFor = (seconds: number): string =>
-  `for (;;) { const { user, system } = process.cpuUsage(); if (user + system >= ${seconds * 1e6}) break; }`;
 const PASSES = "import { test } from 'node:test'; test('passes', () => {});";
 
 interface Run {
@@ -37,33 +34,6 @@ async function runner(...args: readonly string[]): Promise<Run> {
   ]);
   return { status, output: stdout + stderr };
 }
-
-test('prints the totals of node:test and the time of each file', async (t) => {
-  const busy = `import { test } from 'node:test'; test('is busy', () => { ${busyFor(0.6)} });`;
-  const { status, output } = await run(t, { 'busy.test.mjs': busy, 'quick.test.mjs': PASSES });
-  assert.equal(status, 0, output);
-  assert.match(output, /^# tests 2$/m);
-  assert.match(output, /^# pass 2$/m);
-  assert.match(
-    output,
-    /^The slowest of 2 files.*\n.*\n +(?:[1-9]\d*\.\d|0\.[6-9]) +\d+\.\d +\S*busy\.test\.mjs\n/m,
-  );
-});
-
-test(
-  'counts the CPU of the processes that a test has started',
-  { skip: process.platform !== 'linux' },
-  async (t) => {
-    const starts = `
-    import { spawnSync } from 'node:child_process';
-    import { test } from 'node:test';
-    test('starts', () => spawnSync(process.execPath, ['-e', '${busyFor(1)}']));
-  `;
-    const { status, output } = await run(t, { 'test/processes/starts.test.mjs': starts });
-    assert.equal(status, 0, output);
-    assert.match(output, /^ +[1-9]\d*\.\d +\d+\.\d +\S*starts\.test\.mjs$/m);
-  },
-);
 
 test('lists what has failed, in a suite too and what does not load, once and at the end', async (t) => {
   const fails = `
@@ -112,16 +82,6 @@ test('files that share a process are suites of their own: hooks, failures and em
   assert.match(output, /\d +\S*passes\.test\.js$/m);
 });
 
-for (const [args, message] of [
-  [[], /name a group or a file; groups: units, promises, processes, e2e, node/],
-  [['nothing'], /nothing is no file, and no group of tests: units/],
-] as const)
-  test(`refuses ${args.length === 0 ? 'a run of nothing' : 'a name that it does not know'}`, async () => {
-    const { status, output } = await runner(...args);
-    assert.equal(status, 1, output);
-    assert.match(output, message);
-  });
-
 const STARTS = {
   spawn: "childProcess.spawn('true')",
   fork: "childProcess.fork('missing.js')",
@@ -155,14 +115,4 @@ test('a unit test that starts a process fails in every way of starting one, even
     output,
   );
   for (const name of Object.keys(STARTS)) assert.ok(output.includes(`refused: ${name}.`), name);
-});
-
-test('a test in test/promises, test/processes or test/e2e may start one', async (t) => {
-  const files = ['promises', 'processes', 'e2e'].map((folder) => `test/${folder}/starts.test.mjs`);
-  const { status, output } = await run(
-    t,
-    Object.fromEntries(files.map((file) => [file, starting(STARTS.spawn)])),
-  );
-  assert.equal(status, 0, output);
-  assert.match(output, /^# pass 3$/m);
 });

@@ -82,6 +82,12 @@ const MISTAKES: readonly (readonly [
     'config.properties line 1: load_models names models of a store, but no store is given: give its folder as --model-store.',
   ],
   [
+    'a mistyped folder of models',
+    'model_store=./modles',
+    {},
+    'config.properties line 1: model_store ./modles: no such folder. Did you mean models?',
+  ],
+  [
     'a file that is not there',
     '',
     { mmsConfig: 'conf.properties' },
