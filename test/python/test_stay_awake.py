@@ -166,4 +166,5 @@ class Waits(unittest.TestCase):
         asyncio.set_event_loop(own)
         loop = EventLoop(front.listener, front.fd)
         front.on_read = loop.wake
+        loop.run(asyncio.sleep(0), lambda: False)  # it starts with its first coroutine
         return loop

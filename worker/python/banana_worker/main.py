@@ -26,6 +26,7 @@ from banana_worker.process import descriptors, ending
 from banana_worker.process.app_exit import AppExit, exit_code_of
 from banana_worker.process.begun_note import BegunNote
 from banana_worker.process.channel import Channel
+from banana_worker.process.event_loop import EventLoop
 from banana_worker.process.hint_once import write_hints_to
 from banana_worker.process.listener import Listener
 from banana_worker.process.signal_guard import guard_signals
@@ -45,7 +46,6 @@ from banana_worker.run.call_context import CallSurroundings, WorkerInfo
 from banana_worker.run.loaded_app import LoadedApp
 from banana_worker.run.run_loop import RunLoop
 from banana_worker.run.running_call import CallHost
-from banana_worker.run.tasks import Tasks
 from banana_worker.run.webhook_handover import WebhookHandover, offer_webhooks
 
 
@@ -73,7 +73,7 @@ class Worker:
         self._reader = FrameReader(descriptors.DOWN_FD, self._on_frame, self._room, CallHeads().decode)
         self._listener = Listener(descriptors.DOWN_FD, self._read, self._on_tick)
         self._waits = Waits(self._listener)
-        self._tasks = Tasks(self._listener)
+        self._tasks = EventLoop(self._listener)
         self._log = AppLog(self._channel)
         self._metrics = OwnMetrics(self._channel, self._listener.wake)
         self._webhooks = WebhookHandover(self._channel, self._waits, self._running_request_id)

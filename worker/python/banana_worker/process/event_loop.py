@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextvars
 import warnings
 from types import CoroutineType
-from typing import Any, Awaitable, Callable, Coroutine, List, Optional
+from typing import Any, Awaitable, Callable, Coroutine, List, Optional, Sequence, Tuple
 
 from banana_worker.process.cleaning import cancel
+from banana_worker.process.descriptors import DOWN_FD
 from banana_worker.process.listener import Listener
 from banana_worker.process.signal_guard import Guard
 from banana_worker.process.stay_awake import asleep
@@ -19,14 +20,25 @@ from banana_worker.process.waits import call_in_loop
 from banana_worker.standard_modules import import_standard
 
 
-class EventLoop:
-    """Everything but `coroutine`, `wake`, `cancel` and `call_soon` is for the main thread."""
+# Makes a coroutine that is to run, in this context.
+Beginning = Tuple[Callable[[], Coroutine[Any, Any, None]], contextvars.Context]
 
-    def __init__(self, listener: Listener, fd: int) -> None:
-        asyncio = import_standard("asyncio")
+# Types whose values are known not to be awaitables, without a look at the value.
+_PLAIN = frozenset((dict, list, str, bytes, int, float, bool, tuple, type(None)))
+
+
+def is_awaitable(output: Any) -> bool:
+    return type(output) not in _PLAIN and hasattr(type(output), "__await__")
+
+
+class EventLoop:
+    """Everything is for the main thread, unless it says that it is for any."""
+
+    def __init__(self, listener: Listener, fd: int = DOWN_FD) -> None:
         self._listener = listener
-        self._loop = _adopt_loop(asyncio)
-        self._loop.add_reader(fd, listener.read_if_any)
+        self._fd = fd
+        # Made for the first coroutine: an app without coroutines has none.
+        self._loop: Any = None
         # A signal handler that raised between two steps of the loop would lose one of them; in `read_if_any` it would
         # lose a message.
         self._guard = Guard(lambda: call_in_loop(self._loop, self._loop.stop))
@@ -36,11 +48,26 @@ class EventLoop:
         self._is_turning = False
         self._task: Optional[Any] = None
 
+    def _started(self) -> Any:
+        if self._loop is None:
+            # An empty context, because the loop lives longer than the context variables of this call.
+            contextvars.Context().run(self._start)
+        return self._loop
+
+    def _start(self) -> None:
+        loop = _adopt_loop(import_standard("asyncio"))
+        loop.add_reader(self._fd, self._listener.read_if_any)
+        self._loop = loop
+
+    def settled(self, output: Any, is_cancelled: Callable[[], bool]) -> Any:
+        """The app's output, or the result of awaiting it. @raises the exception of the awaitable"""
+        return self.run(output, is_cancelled) if is_awaitable(output) else output
+
     def run(self, awaitable: Awaitable[Any], is_cancelled: Callable[[], bool]) -> Any:
         """Returns what the awaitable returns, or raises what it raises. `cancel` cancels it, as does a cancel that
         came before."""
         left: List[contextvars.Context] = []
-        task = self._loop.create_task(_await(awaitable, left))
+        task = self._started().create_task(_await(awaitable, left))
         self._task = task
         if is_cancelled():
             task.cancel()
@@ -81,9 +108,29 @@ class EventLoop:
         task = self._task
         return None if task is None else task.get_coro()
 
+    def run_together(self, begin: Sequence[Beginning], is_cancelled: Callable[[], bool]) -> None:
+        """Runs coroutines to their ends, each in its context; `cancel` cancels each of them. One that is cancelled
+        before it has begun never runs. @raises their exceptions"""
+        if len(begin) == 1:
+            (make, context), *_ = begin
+            context.run(self.run, make(), is_cancelled)
+        else:
+            self.run(_together(begin), is_cancelled)
+
     def wait_until(self, is_there: Callable[[], bool], is_awake: Callable[[], bool]) -> None:
-        """Runs the app's tasks until a message has made `is_there` true; `wake` checks it. The loop does not sleep
-        while `is_awake`."""
+        """Waits until a message has made `is_there` true, which `wake` checks; the app's tasks go on meanwhile. It does
+        not sleep while `is_awake`."""
+        if self._loop is None:
+            self._listener.wait_until(is_there, is_awake)
+        else:
+            self._turn_until(is_there, is_awake)
+
+    def serve(self, step: Callable[[], bool]) -> None:
+        """Runs tasks until `step` returns True. It is called at first, after messages were read, and by `wake`."""
+        self._started()
+        self._turn_until(step, asleep)
+
+    def _turn_until(self, is_there: Callable[[], bool], is_awake: Callable[[], bool]) -> None:
         self._is_there, self._is_awake = is_there, is_awake
         if not self._is_turning:
             self._turn()
@@ -96,12 +143,15 @@ class EventLoop:
             self._is_there = None
 
     def begin(self, coroutine: Coroutine[Any, Any, None]) -> Any:
-        """Returns a task that runs beside others."""
-        return self._loop.create_task(coroutine)
+        """Returns a task that runs beside others while `serve` or another wait goes on."""
+        return self._started().create_task(coroutine)
 
     def call_soon(self, function: Callable[[], None]) -> None:
-        """For any thread: calls the function when the loop turns."""
-        call_in_loop(self._loop, function)
+        """For any thread: calls the function when the loop turns; at once if there is no loop."""
+        if self._loop is None:
+            function()
+        else:
+            call_in_loop(self._loop, function)
 
     def _turn(self) -> None:
         self._is_turning = self._is_there is not None and self._is_awake()
@@ -109,7 +159,8 @@ class EventLoop:
             self._loop.call_soon(self._turn)
 
     def wake(self) -> None:
-        """For any thread: messages were read. On the main thread, the loop itself has read them."""
+        """For any thread: messages were read, or a task of `begin` has ended. On the main thread, the loop itself has read
+        them."""
         if self._is_there is None:
             return
         if self._listener.is_main_thread:
@@ -117,9 +168,9 @@ class EventLoop:
         else:
             call_in_loop(self._loop, self._stop_if_there)
 
-    def cancel(self) -> None:
-        """For any thread: cancels the task of `run`, if there is one."""
-        task = self._task
+    def cancel(self, task: Any) -> None:
+        """For any thread: cancels a task of `begin`, once it has begun; with None the task of `run`, if there is one."""
+        task = task or self._task
         if task is not None:
             call_in_loop(self._loop, cancel, task)
 
@@ -129,6 +180,22 @@ class EventLoop:
 
     def _stop(self, _task: Any) -> None:
         self._loop.stop()
+
+
+async def _together(begin: Sequence[Beginning]) -> None:
+    """Ends when all of them have ended. A cancel is passed on to each of them, and each ends in its own way."""
+    import asyncio
+
+    tasks = [context.run(asyncio.ensure_future, make()) for make, context in begin]
+    while not all(task.done() for task in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            for task in tasks:
+                cancel(task)
+    for task in tasks:
+        if not task.cancelled():
+            task.result()
 
 
 async def _await(awaitable: Awaitable[Any], left: List[contextvars.Context]) -> Any:

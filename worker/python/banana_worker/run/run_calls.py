@@ -19,6 +19,7 @@ from typing import Any, Coroutine, Iterator, List, Optional, Tuple, cast
 from banana_worker.failures.outlook import loss_of_gpu
 from banana_worker.failures.thrown import class_name, is_a
 from banana_worker.process.app_exit import AppExit, check_is_worker
+from banana_worker.process.event_loop import is_awaitable
 from banana_worker.process.hint_once import hint_once
 from banana_worker.protocol.errors import ServeError
 from banana_worker.reply.response import Response, may_answer_several
@@ -26,7 +27,6 @@ from banana_worker.run.batch_entries import entries_of, halves_of
 from banana_worker.run.call_socket import ClosedSocket
 from banana_worker.run.running_call import CallHost, RunningCall
 from banana_worker.run.stream_sender import StreamSender
-from banana_worker.run.tasks import is_awaitable
 
 # The part of a run that waits for something.
 Rest = Coroutine[Any, Any, None]

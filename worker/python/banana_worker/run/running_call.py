@@ -15,6 +15,7 @@ from banana_worker.formats import AnyExchange, exchange_of
 from banana_worker.formats.input_wishes import InputWishes
 from banana_worker.formats.read_input import read_input
 from banana_worker.process.channel import BytesLike, Channel
+from banana_worker.process.event_loop import EventLoop
 from banana_worker.process.waits import Waits
 from banana_worker.protocol.codec import result_head
 from banana_worker.protocol.errors import ServeError
@@ -31,7 +32,6 @@ from banana_worker.run.call_socket import CallSocket
 from banana_worker.run.loaded_app import LoadedApp
 from banana_worker.run.output_hints import hint_at
 from banana_worker.run.stream_sender import StreamSender
-from banana_worker.run.tasks import Tasks
 
 
 class CallHost:
@@ -42,7 +42,7 @@ class CallHost:
         spec: StartSpec,
         channel: Channel,
         waits: Waits,
-        tasks: Tasks,
+        tasks: EventLoop,
         prints: PrintAttribution,
         surroundings: CallSurroundings,
         app: LoadedApp,
