@@ -29,11 +29,6 @@ class Running:
     def read_input(self, wishes: object) -> None:
         pass
 
-    def is_wanted(self) -> bool:
-        if self.cancelled:
-            self.fail(Exception())
-        return not self.cancelled
-
     def is_answered_by(self, thrown: BaseException) -> bool:
         return False
 

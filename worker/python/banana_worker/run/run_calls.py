@@ -102,8 +102,9 @@ class CallRun:
         for running in self.calls:
             try:
                 running.read_input(app.wishes(running.call.route))
-                if running.is_wanted():
-                    readable.append(running)
+                if running.cancelled:
+                    raise ServeError("SERVE_CANCELLED")
+                readable.append(running)
             except BaseException as thrown:
                 check_is_worker(thrown)
                 self._end_raised(running, thrown)
@@ -157,7 +158,10 @@ class CallRun:
             self._end_raised(running, thrown)
 
     def _run_half(self, calls: List[RunningCall]) -> None:
-        self._run_app([running for running in calls if running.is_wanted()])
+        for running in calls:  # reads each flag once: the other thread may set it at any time
+            if running.cancelled:
+                running.fail(ServeError("SERVE_CANCELLED"))
+        self._run_app([running for running in calls if not running.has_ended])
 
     def _answer_all(self, calls: List[RunningCall], output: Any) -> None:
         check_is_worker(None)

@@ -122,13 +122,6 @@ class RunningCall:
         if self.cancelled:
             self.socket.cancel()
 
-    def is_wanted(self) -> bool:
-        """Whether its client still waits; if not, the call ends."""
-        if self.cancelled:
-            self.fail(ServeError("SERVE_CANCELLED"))
-            return False
-        return True
-
     def is_answered_by(self, raised: BaseException) -> bool:
         """Whether the exception is a Response that can still answer the call."""
         has_begun = self.socket is not None or (self.stream is not None and self.stream.begun)
@@ -158,7 +151,7 @@ class RunningCall:
         """Answers with the app's output. A stream has no ending yet: the caller sends it by `stream`, and ends it with
         `end_stream` or `fail`. Returns the exception that the app returned in place of an answer, if there is one. @raises ServeError SERVE_OUTPUT_INVALID, SERVE_OUTPUT_TOO_LARGE; any exception of an
         adapter's reply"""
-        raised = output if is_a(output, BaseException) and not is_a(output, Response) else None
+        raised = output if issubclass(type(output), BaseException) and not is_a(output, Response) else None
         if self.socket is not None:
             self._end_socket(self.socket)
             return raised
