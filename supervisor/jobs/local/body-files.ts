@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { startLimit } from '../../machine/limit-timer.js';
 import { formatMs } from '../../options/units.js';
 import { reasonOf } from './sqlite-errors.js';
-import { ANSWER_LIMIT_MS, type KeptBytes } from './table-calls.js';
+import { ANSWER_LIMIT_MS, type KeptBytes } from './table-data.js';
 
 /** While so much is free, nobody looks closer. */
 const PLENTY_BYTES = 64 * 1024 ** 2;

@@ -7,7 +7,7 @@
  */
 import { statfsSync, statSync } from 'node:fs';
 import { databaseFile, type Database } from './job-database.js';
-import type { Need } from './table-calls.js';
+import type { Need } from './table-data.js';
 
 const MAX_RESERVE_BYTES = 16 * 1024 ** 2;
 

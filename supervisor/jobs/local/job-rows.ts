@@ -14,7 +14,7 @@ import {
 import type { Webhook } from '../../webhooks/webhooks.js';
 import { WaitingQueues } from '../waiting-jobs.js';
 import { VERSION, type Database } from './job-database.js';
-import { noEffects, type CountChange, type Effects, type KeptBytes } from './table-calls.js';
+import { noEffects, type CountChange, type Effects, type KeptBytes } from './table-data.js';
 
 export interface InTable extends Kept {
   readonly row: TableRow;

@@ -21,13 +21,7 @@ import { DiskRoom, type LookAtDisk } from './disk-room.js';
 import type { Database } from './job-database.js';
 import { JobRows, type InTable } from './job-rows.js';
 import { noRoom } from './sqlite-errors.js';
-import {
-  type Effects,
-  type KeptBytes,
-  type Need,
-  type TableEvent,
-  type TakenWebhook,
-} from './table-calls.js';
+import type { Effects, KeptBytes, Need, TableEvent, TakenWebhook } from './table-data.js';
 
 export class JobTable extends JobBook<InTable, JobRows> {
   readonly #database: Database;

@@ -27,7 +27,7 @@ import { WaitingQueues } from '../waiting-jobs.js';
 import { BodyFiles, LostBody } from './body-files.js';
 import { threadIn } from './open-thread.js';
 import { reasonOf } from './sqlite-errors.js';
-import { ANSWER_LIMIT_MS, type Effects, type KeptBytes, type Need, type TableEvent } from './table-calls.js';
+import { ANSWER_LIMIT_MS, type Effects, type KeptBytes, type Need, type TableEvent } from './table-data.js';
 import { TableLink, Uncertain, type OpenPort } from './table-link.js';
 
 /** Larger bodies and results are files: as rows they would hold up all others. */

@@ -4,7 +4,7 @@ import { removeOrphans } from './body-files.js';
 import { boundLog, lookAtDisk } from './disk-room.js';
 import { explained, openDatabase, type Database, type DatabaseClass } from './job-database.js';
 import { JobTable } from './job-table.js';
-import type { Effects } from './table-calls.js';
+import type { Effects } from './table-data.js';
 
 export interface TableOptions {
   readonly folder: string;

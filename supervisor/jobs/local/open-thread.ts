@@ -5,7 +5,8 @@ import { within } from '../../machine/limit-timer.js';
 import type { KeepLimits } from '../job-store.js';
 import { CannotOpen, FullDisk } from './job-database.js';
 import type { TableOptions } from './open-table.js';
-import type { Effects, NumberedCall, TableNews } from './table-calls.js';
+import type { NumberedCall, TableNews } from './table-calls.js';
+import type { Effects } from './table-data.js';
 import type { OpenPort, PortListener, TablePort } from './table-link.js';
 
 /** Calls, or the order to close the table. */

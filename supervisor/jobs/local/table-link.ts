@@ -6,13 +6,8 @@ import { describeThrown } from '../../../protocol/errors.js';
 import { startLimit, type LimitTimer } from '../../machine/limit-timer.js';
 import { formatMs } from '../../options/units.js';
 import { FullDisk } from './job-database.js';
-import {
-  ANSWER_LIMIT_MS,
-  type Effects,
-  type NumberedCall,
-  type TableCalls,
-  type TableNews,
-} from './table-calls.js';
+import type { NumberedCall, TableCalls, TableNews } from './table-calls.js';
+import { ANSWER_LIMIT_MS, type Effects } from './table-data.js';
 
 /** An open table. */
 export interface TablePort {

@@ -6,7 +6,7 @@ import { NO_LISTENER } from '../../../../supervisor/jobs/job-store.js';
 import { explained, FullDisk } from '../../../../supervisor/jobs/local/job-database.js';
 import { LocalStore } from '../../../../supervisor/jobs/local/local-store.js';
 import { threadIn } from '../../../../supervisor/jobs/local/open-thread.js';
-import { ANSWER_LIMIT_MS } from '../../../../supervisor/jobs/local/table-calls.js';
+import { ANSWER_LIMIT_MS } from '../../../../supervisor/jobs/local/table-data.js';
 import { Uncertain, type OpenPort, type TablePort } from '../../../../supervisor/jobs/local/table-link.js';
 import { LIMITS as FEW, StoreBench } from '../conformance.js';
 import { newStoredJob } from '../stored-jobs.js';
