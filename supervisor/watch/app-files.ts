@@ -130,6 +130,7 @@ export class AppFiles {
     return this.#state.name === 'closed';
   }
 
+  /** Not by chokidar: it took 2,052 watches where these are 51 (2,000 files in 50 folders). */
   #watch(folder: string): void {
     if (ONE_WATCH_FOR_ALL && this.#watchers.length > 0) return;
     const isAbove = folder !== this.#folder && isWithin(this.#folder, folder);
