@@ -35,21 +35,10 @@ function modelArgs(models: Readonly<Record<string, string>>): string[] {
 const lengthOf = (length: string | number) => ({ 'Inference-Header-Content-Length': String(length) });
 const NO_BYTES = Buffer.alloc(0);
 
-/** Two elements of each datatype, in JSON and as bytes. */
+/** Two elements, in JSON and as bytes; the readers and writers of both languages have every datatype in their tests. */
 const DATATYPES: readonly (readonly [datatype: string, json: string, hex: string])[] = [
-  ['BOOL', '[true,false]', '0100'],
-  ['UINT8', '[0,255]', '00ff'],
-  ['UINT16', '[1,65535]', '0100ffff'],
-  ['UINT32', '[1,4294967295]', '01000000ffffffff'],
-  ['UINT64', '[1,18446744073709551615]', '0100000000000000ffffffffffffffff'],
-  ['INT8', '[-128,127]', '807f'],
-  ['INT16', '[-32768,32767]', '0080ff7f'],
-  ['INT32', '[-2147483648,2147483647]', '00000080ffffff7f'],
   ['INT64', '[-9223372036854775808,9223372036854775807]', '0000000000000080ffffffffffffff7f'],
-  ['FP16', '[0.5,-1.5]', '003800be'],
   ['BF16', '[0.5,-1.5]', '003fc0bf'],
-  ['FP32', '[0.5,-1.5]', '0000003f0000c0bf'],
-  ['FP64', '[0.1,-1.5]', '9a9999999999b93f000000000000f8bf'],
   ['BYTES', '["a\\u0000b",""]', '0300000061006200000000'],
 ];
 
