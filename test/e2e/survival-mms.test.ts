@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { symlinkSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { describe, test, type TestContext } from 'node:test';
+import { describe, test } from 'node:test';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { editedApp } from '../helpers/edited-app.js';
 import {
@@ -11,15 +11,8 @@ import {
   workerProcesses,
   type ManagedCommand,
 } from '../helpers/managed-command.js';
-import { withEachRuntime, type Language } from '../helpers/runtimes.js';
-import {
-  call,
-  eventually,
-  isAlive,
-  type Answer,
-  type ModelStatus,
-  type StartOptions,
-} from '../helpers/server.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
+import { call, eventually, isAlive, type Answer, type ModelStatus } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -27,11 +20,8 @@ const LIMIT = { timeout: 240_000 };
 /** Worth waiting for: batches of the tests are full, or begin for another reason, long before it is over. */
 const LONG_MS = 30_000;
 
-/** A service outside the store, and the extension of its file. */
-const SECRETS: Readonly<Record<Language, readonly [extension: string, secret: string]>> = {
-  TypeScript: ['.mjs', 'export const handle = () => { throw new Error("reached"); };'],
-  Python: ['.py', 'def handle(data, context): raise RuntimeError("reached")'],
-};
+/** A service outside the store. */
+const SECRET = 'export const handle = () => { throw new Error("reached"); };';
 
 /** An answer in short: the item's entry, or the error. */
 function inShort({ status, text }: Answer): string {
@@ -39,13 +29,9 @@ function inShort({ status, text }: Answer): string {
   return message === undefined ? `${status} ${name} of ${of}` : `${status} ${message}`;
 }
 
-withEachRuntime(({ app, language }) => {
+withEachRuntime(({ app }) => {
   const store = dirname(app('works-service'));
   const register = `POST /models?url=${basename(app('works-service'))}`;
-
-  /** With the store of the services in this language. */
-  const startManaged = (t: TestContext, options: StartOptions): Promise<ManagedCommand> =>
-    startManagedCommand(t, options, store);
 
   describe('on one server', LIMIT, () => {
     const args = ['--model-store', store, '--management-port', '0'];
@@ -286,13 +272,18 @@ withEachRuntime(({ app, language }) => {
       await management.said('DELETE /models/m');
     });
   });
+});
 
+/** The front alone registers models; it knows no language. */
+withOneRuntime(({ app }) => {
   test('a synchronous registration that is still waiting for its workers', LIMIT, async (t) => {
     const start = async (): Promise<ManagedCommand & { cues: Cues; registered: Promise<string> }> => {
       const cues = makeCues(t);
       cues.give('init may not end');
-      const managed = await startManaged(t, { env: cues.env });
-      const registered = managed.management.said(`${register}&initial_workers=1&model_name=m`);
+      const managed = await startManagedCommand(t, { env: cues.env }, dirname(app('works-service')));
+      const registered = managed.management.said(
+        `POST /models?url=${basename(app('works-service'))}&initial_workers=1&model_name=m`,
+      );
       // A process that is there may be that which finds the interpreter.
       await managed.server.until(({ models }) => typeof models[0]?.workers[0]?.pid === 'number');
       return { ...managed, cues, registered };
@@ -321,59 +312,57 @@ withEachRuntime(({ app, language }) => {
       assert.deepEqual(await server.ended, { code: 0, signal: null });
     });
   });
+});
 
-  const [extension, secret] = SECRETS[language];
-
-  test('a url that points outside the store registers nothing and starts nothing', LIMIT, async (t) => {
-    const { path } = editedApp(t, {
-      [`secret/service${extension}`]: secret,
-      [`store/m/other${extension}`]: secret,
-      [`store-secret/service${extension}`]: secret,
-    });
-    for (const [target, link] of [
-      ['secret', 'store/folder'],
-      [`secret/service${extension}`, `store/file${extension}`],
-      [`secret/service${extension}`, `store/m/service${extension}`],
-      ['store-secret', 'store/twin'],
-    ] as const)
-      symlinkSync(path(target), path(link));
-    const { server, management } = await startManagedCommand(t, {}, path('store'));
-    const rows: readonly (readonly [url: string, status: number])[] = [
-      ['../secret', 404],
-      ['../../x', 404],
-      [`m/../../secret/service${extension}`, 404],
-      ['..', 404],
-      ['.', 404],
-      ['%2e%2e/secret', 404],
-      [path('secret'), 404],
-      [path(`secret/service${extension}`), 404],
-      [`file://${path('secret')}`, 404],
-      ['folder', 404],
-      [`folder/service${extension}`, 404],
-      [`file${extension}`, 404],
-      ['twin', 404],
-      ['m', 400],
-      [`m&handler=../../secret/service${extension}:handle`, 400],
-      [`m&handler=service${extension}`, 400],
-    ];
-    const json = { 'content-type': 'application/json' };
-    for (const [url, status] of rows) {
-      const asQuery = await management.manage(`POST /models?url=${url}&model_name=x&initial_workers=1`);
-      assert.equal(asQuery.status, status, `${url}: ${asQuery.text}`);
-      const [plain = '', handler = 'handler='] = decodeURIComponent(url).split('&');
-      const body = JSON.stringify({
-        url: plain,
-        handler: handler.slice('handler='.length),
-        initial_workers: 1,
-      });
-      const asBody = await management.manage('POST /models', { body, headers: json });
-      assert.equal(asBody.status, status, `${url}: ${asBody.text}`);
-    }
-    assert.deepEqual((await management.manage('GET /models')).json(), { models: [] });
-    assert.deepEqual(workerProcesses(server), []);
-    assert.ok(!server.stderr().includes('reached'), server.stderr());
-    await server.stop();
+test('a url that points outside the store registers nothing and starts nothing', LIMIT, async (t) => {
+  const { path } = editedApp(t, {
+    'secret/service.mjs': SECRET,
+    'store/m/other.mjs': SECRET,
+    'store-secret/service.mjs': SECRET,
   });
+  for (const [target, link] of [
+    ['secret', 'store/folder'],
+    [`secret/service.mjs`, `store/file.mjs`],
+    [`secret/service.mjs`, `store/m/service.mjs`],
+    ['store-secret', 'store/twin'],
+  ] as const)
+    symlinkSync(path(target), path(link));
+  const { server, management } = await startManagedCommand(t, {}, path('store'));
+  const rows: readonly (readonly [url: string, status: number])[] = [
+    ['../secret', 404],
+    ['../../x', 404],
+    [`m/../../secret/service.mjs`, 404],
+    ['..', 404],
+    ['.', 404],
+    ['%2e%2e/secret', 404],
+    [path('secret'), 404],
+    [path(`secret/service.mjs`), 404],
+    [`file://${path('secret')}`, 404],
+    ['folder', 404],
+    [`folder/service.mjs`, 404],
+    [`file.mjs`, 404],
+    ['twin', 404],
+    ['m', 400],
+    [`m&handler=../../secret/service.mjs:handle`, 400],
+    [`m&handler=service.mjs`, 400],
+  ];
+  const json = { 'content-type': 'application/json' };
+  for (const [url, status] of rows) {
+    const asQuery = await management.manage(`POST /models?url=${url}&model_name=x&initial_workers=1`);
+    assert.equal(asQuery.status, status, `${url}: ${asQuery.text}`);
+    const [plain = '', handler = 'handler='] = decodeURIComponent(url).split('&');
+    const body = JSON.stringify({
+      url: plain,
+      handler: handler.slice('handler='.length),
+      initial_workers: 1,
+    });
+    const asBody = await management.manage('POST /models', { body, headers: json });
+    assert.equal(asBody.status, status, `${url}: ${asBody.text}`);
+  }
+  assert.deepEqual((await management.manage('GET /models')).json(), { models: [] });
+  assert.deepEqual(workerProcesses(server), []);
+  assert.ok(!server.stderr().includes('reached'), server.stderr());
+  await server.stop();
 });
 
 interface Load {
