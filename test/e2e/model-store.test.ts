@@ -5,7 +5,6 @@ import { describe, test, type TestContext } from 'node:test';
 import { planServer } from '../../supervisor/plan/plan-server.js';
 import { editedApp } from '../helpers/edited-app.js';
 import type { Described } from '../helpers/managed-server.js';
-import { refusalOf } from '../helpers/refusals.js';
 import {
   call,
   runCommand,
@@ -303,23 +302,6 @@ describe('a server of an app with a model store', LIMIT, () => {
     assert.equal(command.stderr(), 'banana-serve: --models words: Model not found in model store: words\n');
   });
 });
-
-test(
-  'a model store that is no folder, or none for the models that are named, is refused',
-  LIMIT,
-  async (t) => {
-    const cwd = storeOf(t, { 'a.mjs': saying('a') });
-    for (const [flags, said] of [
-      [{ modelStore: 'none' }, '--model-store none: no such folder.'],
-      [{ modelStore: 'app.ts' }, '--model-store app.ts: this is a file; give a folder of models.'],
-      [
-        { models: 'a.mjs' },
-        '--models names models of a store, but no store is given: give its folder as --model-store.',
-      ],
-    ] as const)
-      assert.equal(await refusalOf({ cwd, flags }), said);
-  },
-);
 
 test('the store and its models may stand in the config file and in the environment', LIMIT, async (t) => {
   const folder = storeOf(t, { 'a.mjs': saying('a'), 'b.mjs': saying('b'), 'c.mjs': saying('c') });

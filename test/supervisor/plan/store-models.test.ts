@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
 import { openStore, planStoreModels } from '../../../supervisor/plan/first-models.js';
+import { refusalOf } from '../../helpers/refusals.js';
 import { appFolder } from '../../worker/app-folder.js';
 
 /** Names of the planned models, and the warnings. */
@@ -58,3 +59,16 @@ test('all versions of a model as Triton has it are planned, the highest first, a
     ],
   );
 });
+
+for (const [flags, said] of [
+  [{ modelStore: 'none' }, '--model-store none: no such folder.'],
+  [{ modelStore: 'app.ts' }, '--model-store app.ts: this is a file; give a folder of models.'],
+  [
+    { models: 'a.mjs' },
+    '--models names models of a store, but no store is given: give its folder as --model-store.',
+  ],
+] as const)
+  test(`${JSON.stringify(flags)} is refused`, async (t) => {
+    const cwd = appFolder(t, { 'app.ts': '', 'store/a.mjs': '' });
+    assert.equal(await refusalOf({ cwd, flags }), said);
+  });
