@@ -59,6 +59,10 @@ class Front:
         self.waits.ring()
 
 
+def close_event_loop() -> None:
+    asyncio.get_event_loop_policy().get_event_loop().close()
+
+
 class Strikes(unittest.TestCase):
     def test_a_handler_that_raises_in_a_wait_loses_no_message_and_reading_goes_on(self) -> None:
         front = Front(self)
@@ -77,7 +81,7 @@ class Strikes(unittest.TestCase):
     def test_a_handler_that_raises_between_steps_of_the_event_loop_loses_none(self) -> None:
         front = Front(self)
         loop = EventLoop(front.listener, front.fd)
-        self.addCleanup(asyncio.get_event_loop_policy().get_event_loop().close)
+        self.addCleanup(close_event_loop)
         ended: List[int] = []
 
         async def receive(sent: int) -> None:
@@ -117,7 +121,7 @@ class Strikes(unittest.TestCase):
     def test_a_handler_raises_at_once_in_what_the_app_awaits(self) -> None:
         front = Front(self)
         loop = EventLoop(front.listener, front.fd)
-        self.addCleanup(asyncio.get_event_loop_policy().get_event_loop().close)
+        self.addCleanup(close_event_loop)
 
         async def limited() -> str:
             try:
