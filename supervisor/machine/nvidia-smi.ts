@@ -1,7 +1,6 @@
 /** Asks nvidia-smi for the GPUs of this machine and their use, with a time limit, never during a request. */
-import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { findInPath } from './path.js';
 import { readGroup } from './processes.js';
 
 /** The driver may initialise the cards first, which takes seconds on large machines without persistence mode. */
@@ -156,9 +155,7 @@ export function parseApps(
 }
 
 export function hasNvidiaSmi(env: NodeJS.ProcessEnv): boolean {
-  return (env['PATH'] ?? '')
-    .split(delimiter)
-    .some((folder) => folder !== '' && existsSync(join(folder, 'nvidia-smi')));
+  return findInPath('nvidia-smi', env) !== null;
 }
 
 /**

@@ -1,6 +1,8 @@
 /** Apps in JavaScript and TypeScript: Node with our own worker. */
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { configError } from '../../protocol/errors.js';
+import { findInPath } from '../machine/path.js';
 import type { Sources } from '../watch/file-tree.js';
 import type { Runtime } from './runtime.js';
 
@@ -54,7 +56,7 @@ export const node: Runtime = {
   sources: nodeSources,
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),
   prepare: ({ app }) => ({
-    command: [process.execPath, WORKER_ENTRY, ...(isTypeScript(app) ? [LOADS_TYPESCRIPT] : [])], // the frame `start` names the app
+    command: [nodeProgram(process.versions), WORKER_ENTRY, ...(isTypeScript(app) ? [LOADS_TYPESCRIPT] : [])], // the frame `start` names the app
     env: {},
     label: 'node',
     mayWait: true,
@@ -63,6 +65,20 @@ export const node: Runtime = {
     warnings: [],
   }),
 };
+
+/** Runtimes that call themselves Node, whose own program runs no worker. */
+const OTHER_RUNTIMES = ['electron', 'bun'];
+
+/** The program of Node: that of this process, or the one in PATH if this is another runtime. @throws SERVE_CONFIG if there is none */
+function nodeProgram(versions: Readonly<Record<string, string | undefined>>): string {
+  const other = OTHER_RUNTIMES.find((name) => versions[name] !== undefined);
+  if (other === undefined) return process.execPath;
+  const found = findInPath('node', process.env);
+  if (found !== null) return found;
+  throw configError(
+    `Workers run in Node, and this program runs in ${other}, whose ${process.execPath} is not Node: put node into its PATH.`,
+  );
+}
 
 function isTypeScript(app: string): boolean {
   return ['.ts', '.mts', '.cts'].includes(extname(app));

@@ -1,5 +1,6 @@
 /** A program with functions of models stays its own: it ends when it wants, prints what it wants, and leaves nothing behind. */
 import assert from 'node:assert/strict';
+import { dirname } from 'node:path';
 import { describe, test } from 'node:test';
 import { runProgram } from '../helpers/programs.js';
 import { eventually, isAlive } from '../helpers/server.js';
@@ -116,6 +117,25 @@ describe('a program with a function', { timeout: 120_000 }, () => {
       await answer;`);
     assert.match((await program.ended).stdout, /^drained$/m);
   });
+
+  for (const [path, outcome] of [
+    [
+      '/nowhere',
+      /^SERVE_CONFIG .*this program runs in electron, whose .* is not Node: put node into its PATH/,
+    ],
+    [dirname(process.execPath), /^an answer$/m],
+  ] as const)
+    test(`in a runtime that is not Node, workers run in the node of PATH: ${path}`, async () => {
+      const program = runProgram(`
+        Object.defineProperty(process, 'versions', { value: { ...process.versions, electron: '30.0.0' } });
+        process.env.PATH = ${JSON.stringify(path)};
+        const { supervise } = await import('banana-serve');
+        await supervise('test/fixtures/functions/tells.mjs').then(
+          async (tell) => console.log((await tell({ act: 'echo', value: 'an answer' }))),
+          ({ code, message }) => console.log(code, message),
+        );`);
+      assert.match((await program.ended).stdout, outcome);
+    });
 
   test('loads no HTTP server', async () => {
     const program = runProgram(`${BEGIN}
