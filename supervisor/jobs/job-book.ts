@@ -214,13 +214,15 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
       this.forget(oldest);
       oldest = this.rows.oldestEnded();
     }
+    const due: string[] = [];
     for (const row of this.rows.timely(nowMs, MAX_TIMELY)) {
       if (expiresAt(row.record) <= nowMs) this.endUnrun(row, expired(row.record, nowMs));
-      else this.#write(row, row.record, null);
+      else if (this.#write(row, row.record, null)) due.push(row.record.model);
     }
     oldest = this.rows.oldestEnded();
     const dropMs = oldest === null ? Infinity : this.#dropAtMs(oldest.record);
     this.state.nextMs = Math.min(dropMs, this.rows.earliestMs());
+    for (const model of due) this.listener.onDue(model); // who hears it may begin a job at once
   }
 
   /** Called before a job with this body is entered. @throws if there is no room for it now */
@@ -244,8 +246,9 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
   }
 
   protected change(row: K['row'], record: JobRecord, token: string | null, resultBytes = 0): void {
-    this.#write(row, record, token, resultBytes);
+    const isWaiting = this.#write(row, record, token, resultBytes);
     this.listener.onChanged(record);
+    if (isWaiting) this.listener.onDue(record.model); // who hears it may begin the job at once
   }
 
   /** A job ends that no worker runs. */
@@ -266,18 +269,19 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
     this.#lookAt(this.#dropAtMs(record));
   }
 
-  #write(row: K['row'], record: JobRecord, token: string | null, resultBytes = 0): void {
+  /** Returns whether it waits for a worker. */
+  #write(row: K['row'], record: JobRecord, token: string | null, resultBytes = 0): boolean {
     if (hasEnded(record)) {
       const bytes = bytesOfEnded(resultBytes);
       const isOwed = this.#keepsWebhooks && record.end.owesWebhook;
       this.state.bytes += bytes - row.bytes;
       if (!isOwed) this.mayDrop(record, bytes);
       this.rows.end(row, record, token, bytes, isOwed);
-      return;
+      return false;
     }
     const standing = this.#standing(record, token);
     this.rows.update(row, record, standing);
-    if (standing.isWaiting) this.listener.onDue(record.model);
+    return standing.isWaiting;
   }
 
   /** A job that is not due waits for that; one that is due waits for a worker, and may expire. */

@@ -172,6 +172,14 @@ describe('a function of one worker', { timeout: 120_000 }, () => {
     assert.equal(last, 100);
   });
 
+  test('an item that cannot cross ends the stream, and the generator with it', async () => {
+    const stream = (await tell({ act: 'withFunction' })) as AsyncIterable<unknown>;
+    await assert.rejects(async () => {
+      for await (const item of stream) assert.equal(item, 1);
+    }, /item is a function/);
+    assert.equal(await tell({ act: 'left' }), 1);
+  });
+
   test('onProgress gets what the app reports', async () => {
     const told: unknown[] = [];
     const onProgress = (...report: unknown[]): unknown => told.push(report);

@@ -40,7 +40,13 @@ function itemsOf(iterator: Items): AsyncIterator<unknown> {
   return {
     async next() {
       const step = await iterator.next();
-      return step.done === true ? step : { done: false, value: withLength(written(step.value, 'item')) };
+      if (step.done === true) return step;
+      try {
+        return { done: false, value: withLength(written(step.value, 'item')) };
+      } catch (error) {
+        await iterator.return?.(); // the stream ends here, though the app has not failed
+        throw error;
+      }
     },
     async return() {
       await iterator.return?.();

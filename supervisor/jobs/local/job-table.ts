@@ -52,8 +52,8 @@ export class JobTable extends JobBook<InTable, JobRows> {
       return result;
     } catch (error) {
       this.state = before;
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK'); // a full disk has ended it already
       this.rows.takeBack();
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK'); // a full disk has ended it already
       throw error;
     }
   }

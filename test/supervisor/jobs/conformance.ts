@@ -279,6 +279,24 @@ export function conformance(name: string, open: (limits: KeepLimits) => Promise<
     },
   );
 
+  promise('one that has expired does not begin for another that is due by the same look', async (bench) => {
+    const late = await bench.accept({ ttlMs: 1500 });
+    const due = await bench.accept({ delayMs: 1000 });
+    const { listener } = bench.store;
+    const begun: string[] = [];
+    bench.store.listener = {
+      ...listener,
+      onDue: (model) => {
+        listener.onDue(model);
+        void bench.begin('nested').then((ids) => begun.push(...ids));
+      },
+    };
+    mock.timers.setTime(1_000_000 + 2000);
+    begun.push(...(await bench.begin()));
+    await pass(1000);
+    assert.deepEqual([begun, await bench.state(late)], [[due], 'expired']);
+  });
+
   promise('what has expired by the clock does not begin, even if no timer has looked', async (bench) => {
     const id = await bench.accept({ ttlMs: 5000 });
     mock.timers.setTime(1_000_000 + 5000);
