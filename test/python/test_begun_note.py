@@ -16,6 +16,12 @@ def read_note(fd: int) -> "tuple[int, int, float]":
     return struct.unpack("<IId", os.pread(fd, 16, 0))  # type: ignore[return-value]
 
 
+def with_entries(fd: int) -> BegunNote:
+    note = BegunNote(fd)
+    note.make_entries(3)
+    return note
+
+
 class WithFile(unittest.TestCase):
     def setUp(self) -> None:
         self.file = tempfile.TemporaryFile()
@@ -35,18 +41,24 @@ class Note(WithFile):
             self.assertTrue(before_ms <= at_ms <= time.monotonic() * 1000)
 
     def test_it_names_the_call_and_when_it_began(self) -> None:
-        self.check(BegunNote(1, self.fd))
+        self.check(BegunNote(self.fd))
 
     def test_it_is_written_where_the_file_cannot_be_mapped(self) -> None:
         with mock.patch("mmap.mmap", side_effect=OSError):
-            self.check(BegunNote(1, self.fd))
+            self.check(BegunNote(self.fd))
 
     def test_a_file_that_is_too_short_to_be_mapped_is_written_to(self) -> None:
         os.ftruncate(self.fd, 0)
-        self.check(BegunNote(1, self.fd))
+        self.check(BegunNote(self.fd))
+
+    def test_an_app_that_closes_the_descriptor_takes_nothing_away(self) -> None:
+        fd = os.dup(self.fd)
+        note = BegunNote(fd)
+        os.close(fd)
+        self.check(note)
 
     def test_it_writes_nothing_after_leave(self) -> None:
-        note = BegunNote(1, self.fd)
+        note = BegunNote(self.fd)
         note.begin(1)
         note.leave()
         with self.assertRaises(ValueError):
@@ -73,11 +85,11 @@ class Times(WithFile):
             self.assertEqual(entries[id], read_note(self.fd)[2])
 
     def test_every_call_that_runs_keeps_its_time(self) -> None:
-        self.check_entries(BegunNote(3, self.fd))
+        self.check_entries(with_entries(self.fd))
 
     def test_entries_are_written_where_the_file_cannot_be_mapped(self) -> None:
         with mock.patch("mmap.mmap", side_effect=OSError):
-            self.check_entries(BegunNote(3, self.fd))
+            self.check_entries(with_entries(self.fd))
 
 
 if __name__ == "__main__":

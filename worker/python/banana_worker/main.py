@@ -70,6 +70,8 @@ class Worker:
     def __init__(self) -> None:
         self._channel = Channel(descriptors.UP_FD, ending.die_of_broken_pipe)
         descriptors.on_fork(self._channel.silence)
+        self._note = BegunNote()
+        descriptors.on_fork(self._note.leave)
         self._reader = FrameReader(descriptors.DOWN_FD, self._on_frame, self._room, CallHeads().decode)
         self._listener = Listener(descriptors.DOWN_FD, self._read, self._on_tick)
         self._waits = Waits(self._listener)
@@ -132,15 +134,14 @@ class Worker:
         watch = StartWatch(spec.ready_within_ms, lambda: self._tasks.coroutine, self._log.warn)
         app = import_app(spec)
         concurrency = concurrency_of(app, spec)
+        self._note.make_entries(concurrency)
         self._channel.send(["loaded", loaded_info(app, concurrency)])
         host = CallHost(spec, self._channel, self._waits, self._tasks, prints, surroundings, app, concurrency)
         init_ms = init_app(host, spec)
         ending.die_if_lost(descriptors.DOWN_FD)
         watch.end()
         self._metrics.send()
-        note = BegunNote(concurrency)
-        descriptors.on_fork(note.leave)
-        loop = RunLoop(host, note, self._listener, StayAwake(spec.device.threads))
+        loop = RunLoop(host, self._note, self._listener, StayAwake(spec.device.threads))
         self._app, self._loop, self._prints = app, loop, prints
         self._channel.send(["ready", init_ms])
         return loop

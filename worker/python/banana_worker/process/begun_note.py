@@ -16,18 +16,26 @@ _pack_note = struct.Struct("<IId").pack
 
 class BegunNote:
     """Memory shared with the front: the note outlives this process and costs no system call. If the file cannot be
-    mapped, the note is written to it. Of a worker that runs several calls at the same time, it has an entry for each."""
+    mapped, the note is written to it. Of a worker that runs several calls at the same time, it has an entry for each.
+    It is mapped before any code of the app runs, which may close the descriptor, or open another file in its place."""
 
-    def __init__(self, concurrency: int = 1, fd: int = BEGUN_FD) -> None:
-        entries = concurrency if concurrency > 1 else 0
-        size = BEGUN_NOTE_BYTES * (1 + entries)
-        if entries and os.fstat(fd).st_size < size:
-            os.ftruncate(fd, size)
+    def __init__(self, fd: int = BEGUN_FD) -> None:
         self._fd = fd
-        self._memory = _mapped(fd, size)
+        self._memory = _mapped(fd, BEGUN_NOTE_BYTES)
         # Offsets of entries whose calls have ended.
-        self._free: List[int] = [BEGUN_NOTE_BYTES * entry for entry in range(entries, 0, -1)]
+        self._free: List[int] = []
         self._offsets: Dict[int, int] = {}
+
+    def make_entries(self, concurrency: int) -> None:
+        """For a worker that runs so many calls at the same time."""
+        if concurrency == 1:
+            return
+        size = BEGUN_NOTE_BYTES * (1 + concurrency)
+        if os.fstat(self._fd).st_size < size:
+            os.ftruncate(self._fd, size)
+        self.leave()
+        self._memory = _mapped(self._fd, size)
+        self._free = [BEGUN_NOTE_BYTES * entry for entry in range(concurrency, 0, -1)]
 
     def begin(self, call_id: int) -> None:
         """Once this returns, the front will know that the call may have run, even if this process dies. It reads an

@@ -47,11 +47,11 @@ class Channel:
         self.write(Outgoing([frame(encode_head(fields), body)]))
 
     def send_if(self, is_wanted: Callable[[], bool], fields: List[Any], body: bytes = b"") -> bool:
-        """Sends a message of one frame if `is_wanted` returns True when its turn has come. Returns whether it was
-        sent."""
+        """Sends a message of one frame if `is_wanted` returns True when its turn has come. Returns False if it
+        was not wanted."""
         out = OutgoingOnTurn(lambda: [frame(encode_head(fields), body)] if is_wanted() else [])
         self.write(out)
-        return out.has_any
+        return not out.is_empty
 
     def send_on_turn(self, messages: Callable[[], List[List[Any]]]) -> None:
         """Sends messages of one frame each; `messages` is called when their turn has come. A frame that another

@@ -48,19 +48,17 @@ class Outgoing:
 class OutgoingOnTurn(Outgoing):
     """Frames that are made when their turn has come; there may be none."""
 
-    __slots__ = ("_make",)
+    __slots__ = ("_make", "is_empty")
 
     def __init__(self, make: Callable[[], List[BytesLike]]) -> None:
         super().__init__([])
         self._make = make
-
-    @property
-    def has_any(self) -> bool:
-        """After its turn: whether there were frames."""
-        return len(self._parts) > 0
+        # Whether its turn has come, and there were none: it may come after the sender goes on.
+        self.is_empty = False
 
     def write(self, fd: int) -> None:
         if not self._parts:
             self._parts = self._make()
+        self.is_empty = not self._parts
         if self._parts:
             super().write(fd)

@@ -258,7 +258,10 @@ class CallRun:
                     self._host.waits.wait(lambda: any(stream.credit.may_go_on() for _, stream, *_ in turns))
         finally:
             for *_, steps in turns:
-                cast(Any, steps).close()
+                try:
+                    cast(Any, steps).close()
+                except BaseException as wrong:  # what ended them all goes on
+                    check_is_worker(wrong)
 
     def _send_step(self, running: RunningCall, steps: Iterator[None], context: contextvars.Context) -> bool:
         """Sends a chunk. Returns whether there is more."""

@@ -61,8 +61,10 @@ class RunLoop:
             if self.arriving.drop(call_id) or self._drop(call_id):
                 if not self._retired:  # otherwise the front has taken it back, and knows its id no more
                     send_error(self._host.channel, call_id, ServeError("SERVE_CANCELLED"), 0.0)
-            elif call_id in self._running:
-                self._running[call_id].cancel(call_id, reason)
+                return
+            run = self._running.get(call_id)  # the main thread removes it without the lock
+            if run is not None:
+                run.cancel(call_id, reason)
 
     def grant_credit(self, call_id: int, size: int) -> None:
         running = self._find(call_id)
@@ -158,7 +160,7 @@ class RunLoop:
             del self._running[running.call.id]
         doubt = self._retirement.after_call(run.raised)
         run.raised = None  # its traceback holds local variables of the app, perhaps much memory of a GPU
-        if doubt is None or self._retired:
+        if doubt is None or (self._retired and self._host.concurrency > 1):
             return
         with self._lock:
             self._retired, self._doubt = True, doubt
