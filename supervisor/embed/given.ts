@@ -82,8 +82,12 @@ function where(name: string): string {
 
 /** @throws SERVE_CONFIG */
 function pathOf(app: unknown): string {
-  if (typeof app === 'string' && app !== '') return app.startsWith('file:') ? fileURLToPath(app) : app;
-  if (app instanceof URL && app.protocol === 'file:') return fileURLToPath(app);
+  if (typeof app === 'string' && app !== '' && !app.startsWith('file:')) return app;
+  try {
+    if (typeof app === 'string' || app instanceof URL) return fileURLToPath(app);
+  } catch {
+    // told below
+  }
   throw notAllowed('supervise(app)', app, "the path of an app, such as './embed.ts', or its file: URL");
 }
 

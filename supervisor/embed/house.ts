@@ -8,6 +8,7 @@ import { ServeError, configError, describeThrown, httpStatus } from '../../proto
 import { V8_VERSION } from '../../protocol/values/v8-values.js';
 import type { LoadedInfo } from '../../protocol/wire/messages.js';
 import { FunctionCalls } from '../functions/function-calls.js';
+import { asCallers } from '../functions/function-sink.js';
 import type { FunctionEvents } from '../functions/function-types.js';
 import { openJobStore } from '../jobs/open-job-store.js';
 import { availableCores } from '../machine/cores.js';
@@ -91,7 +92,7 @@ export class House {
 
 function tell(events: EventEmitter<FunctionEvents>, event: ModelEvent): void {
   if (event.type === 'ready') events.emit('ready', { worker: event.worker, startMs: event.startMs });
-  else if (event.type === 'standstill') events.emit('failing', event.standstill.error);
+  else if (event.type === 'standstill') events.emit('failing', asCallers(event.standstill.error, false));
   else if (event.type === 'died' && !event.death.wanted) {
     const { pid, how } = event.death;
     events.emit('death', { worker: event.slot.index, pid, how });

@@ -33,14 +33,30 @@ function toFunction(place: Extract<Prints, (...args: never[]) => void>, name: St
   };
 }
 
-/** A place that takes no more makes the app wait. */
+/** A place that takes no more makes the app wait; one that has ended takes nothing. */
 function toStream(place: Writable, prefix: string, stream: Readable) {
   return (text: string): void => {
+    if (!place.writable) return;
     const lines = linesOf(text).map((line) => `${prefix}${line}\n`);
-    if (place.write(lines.join(''))) return;
-    stream.pause();
-    place.once('drain', () => stream.resume());
+    if (!place.write(lines.join(''))) waitFor(place, stream);
   };
+}
+
+/** The outputs that wait for a place. */
+const waiting = new WeakMap<Writable, Set<Readable>>();
+
+function waitFor(place: Writable, stream: Readable): void {
+  stream.pause();
+  const known = waiting.get(place);
+  if (known !== undefined) return void known.add(stream);
+  const streams = new Set([stream]);
+  waiting.set(place, streams);
+  const goOn = (): void => {
+    for (const event of ['drain', 'close']) place.off(event, goOn);
+    waiting.delete(place);
+    for (const one of streams) one.resume();
+  };
+  for (const event of ['drain', 'close']) place.on(event, goOn);
 }
 
 function linesOf(text: string): string[] {

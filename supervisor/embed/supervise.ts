@@ -4,6 +4,7 @@
  */
 import { EventEmitter } from 'node:events';
 import { ServeError } from '../../protocol/errors.js';
+import { notBegun } from '../functions/function-calls.js';
 import type { FunctionCallOptions, FunctionEvents, ModelFunction } from '../functions/function-types.js';
 import type { ModelStatus } from '../models/model-status.js';
 import type { ManagedModel } from '../models/model.js';
@@ -20,11 +21,22 @@ import { enterHouse, type House } from './house.js';
  * wrong option, with nothing started; `SERVE_APP_INVALID` and `SERVE_INIT_FAILED` if the app cannot start.
  */
 export async function supervise(app: unknown, options: SuperviseOptions = {}): Promise<ModelFunction> {
-  const given = readGiven(app, options);
-  const { house, leave } = await enterHouse(given.house);
+  try {
+    return await begin(readGiven(app, options));
+  } catch (thrown) {
+    throw notBegun(thrown);
+  }
+}
+
+async function begin(given: GivenFunction): Promise<ModelFunction> {
+  const { house, leave: leaveHouse } = await enterHouse(given.house);
   const { hold } = house.calls;
+  if (given.log !== null) house.logs.add(given.log);
+  const leave = async (): Promise<void> => {
+    await leaveHouse();
+    if (given.log !== null) house.logs.remove(given.log);
+  };
   const start = async (): Promise<ModelFunction> => {
-    if (given.log !== null) house.logs.add(given.log);
     const plan = withName(await planOf(given, house), house);
     const resident = { prints: given.prints, events: new EventEmitter<FunctionEvents>() };
     house.residents.set(plan.spec.name, resident);

@@ -6,7 +6,7 @@ import { ServeError, configError, httpStatus, type ErrorCode } from '../../proto
 import { writeValue } from '../../protocol/values/v8-values.js';
 import type { Admission } from '../dispatch/arrivals.js';
 import { Call, newRequestId, type CallMessage } from '../dispatch/call.js';
-import { Hold } from '../machine/guest.js';
+import { Hold, LONGEST_MS } from '../machine/guest.js';
 import { startLimit } from '../machine/limit-timer.js';
 import type { Routes } from '../models/generations.js';
 import { rootOrOnlyRoute } from '../models/main-route.js';
@@ -48,6 +48,7 @@ export class FunctionCalls {
     reject: (error: unknown) => void,
   ): void {
     const { signal, timeoutMs, onProgress } = checkedOptions(options);
+    if (signal?.aborted === true) throw cancelled(signal);
     const acceptedAtMs = performance.now();
     const deadlineAtMs = timeoutMs === undefined ? null : acceptedAtMs + timeoutMs;
     const body = writeValue(input, 'input', 'SERVE_BAD_BODY');
@@ -189,7 +190,8 @@ function checkedOptions(options: FunctionCallOptions): FunctionCallOptions {
     throw wrong('timeoutMs', timeoutMs, 'a number of ms above 0');
   if (onProgress !== undefined && typeof onProgress !== 'function')
     throw wrong('onProgress', onProgress, 'a function');
-  return options;
+  // No timer is so long: the call has no limit.
+  return { signal, onProgress, timeoutMs: (timeoutMs ?? 0) > LONGEST_MS ? undefined : timeoutMs };
 }
 
 function wrong(name: string, given: unknown, allowed: string): ServeError {
@@ -201,7 +203,7 @@ function cancelled(signal: AbortSignal): ServeError {
   return new ServeError(code, 'The caller has given the call up.', { cause: signal.reason });
 }
 
-/** The error of a call that never came to a worker. */
-function notBegun(thrown: unknown): Error {
+/** The error of a call, or of a start, that never came to a worker. */
+export function notBegun(thrown: unknown): Error {
   return thrown instanceof ServeError ? asCallers(thrown, false) : (thrown as Error);
 }

@@ -22,7 +22,10 @@ const DONE = { done: true, value: undefined } as const;
 
 export class ItemStream implements AsyncIterableIterator<unknown> {
   readonly #onReturn: () => void;
-  #partial: Buffer = Buffer.alloc(0);
+  /** Parts of an item that has not come as a whole, their bytes, and how many are needed before they are looked at. */
+  #parts: Buffer[] = [];
+  #bytes = 0;
+  #needed = LENGTH_BYTES;
   readonly #items: Item[] = [];
   readonly #readers: Reader[] = [];
   #end: { readonly error: ServeError | null } | null = null;
@@ -34,20 +37,32 @@ export class ItemStream implements AsyncIterableIterator<unknown> {
 
   /** Takes the next part of the stream; the pieces are the stream's from now on. */
   push(pieces: readonly Buffer[], taken: () => void): void {
-    let rest = this.#partial.length === 0 && pieces.length === 1 ? pieces[0] : undefined;
-    rest ??= Buffer.concat([this.#partial, ...pieces]);
+    for (const piece of pieces) this.#bytes += piece.length;
+    this.#parts.push(...pieces);
+    const last = this.#bytes < this.#needed ? null : this.#takeItems();
+    if (last === null) taken();
+    else last.taken = taken;
+    this.#serve();
+  }
+
+  /** Takes the items that have come as a whole. Returns the last one, null if there is none. */
+  #takeItems(): Item | null {
+    let rest = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
     let last: Item | null = null;
+    this.#needed = LENGTH_BYTES;
     while (rest.length >= LENGTH_BYTES) {
       const end = LENGTH_BYTES + rest.readUInt32LE(0);
-      if (rest.length < end) break;
+      if (rest.length < end) {
+        this.#needed = end;
+        break;
+      }
       last = { bytes: rest.subarray(LENGTH_BYTES, end), taken: null };
       this.#items.push(last);
       rest = rest.subarray(end);
     }
-    this.#partial = rest;
-    if (last === null) taken();
-    else last.taken = taken;
-    this.#serve();
+    this.#parts = rest.length === 0 ? [] : [rest];
+    this.#bytes = rest.length;
+    return last;
   }
 
   /** No more items come; with an error, the reader gets that after them. */

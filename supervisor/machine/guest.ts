@@ -18,7 +18,7 @@ export function loose<H extends { unref(): unknown } | null>(handle: H): H {
 }
 
 /** The longest time of a timer in Node, about 24.8 days. */
-const LONGEST_MS = 2 ** 31 - 1;
+export const LONGEST_MS = 2 ** 31 - 1;
 
 /** Keeps the program alive while something is pending. */
 export class Hold {

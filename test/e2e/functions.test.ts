@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners, once } from 'node:events';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { ServeError, Tensor, serve, supervise, type ModelFunction } from '../../index.js';
@@ -188,6 +189,10 @@ describe('a function of one worker', { timeout: 120_000 }, () => {
     await tell({ act: 'progress' });
   });
 
+  test('a time that is longer than any timer is none', async () => {
+    assert.equal(await tell({ act: 'echo', value: 1 }, { timeoutMs: Infinity }), 1);
+  });
+
   test('options of a call are checked', async () => {
     for (const options of [{ timeoutMs: 0 }, { timeoutMs: '5s' }, { signal: {} }, { onProgress: 1 }])
       assert.equal((await refusalOf(tell({ act: 'pid' }, options as object))).code, 'SERVE_CONFIG');
@@ -241,6 +246,25 @@ describe('the way of a function', { timeout: 120_000 }, () => {
     await server.close();
   });
 
+  test('a place of prints that has ended, and a logger that throws, hold nothing up', async () => {
+    const place = new PassThrough();
+    place.destroy();
+    let lines = 0;
+    const log = Object.fromEntries(
+      ['debug', 'info', 'warn', 'error'].map((level) => [
+        level,
+        () => {
+          lines += 1;
+          throw new Error('the transport has ended');
+        },
+      ]),
+    );
+    const other: Tells = await supervise(TELLS, { prints: place, log: log as never });
+    for (let i = 0; i < 8; i += 1) await other({ act: 'print', text: 'x'.repeat(100_000) });
+    assert.equal(lines, 1, 'it gets no more');
+    await other.close();
+  });
+
   test('prints go where the program says', async () => {
     const lines: string[] = [];
     const prints = (line: string, stream: string): number => lines.push(`${stream} ${line}`);
@@ -268,6 +292,7 @@ describe('the way of a function', { timeout: 120_000 }, () => {
     ['a wrong value', TELLS, { workers: 'two' }, 'SERVE_CONFIG', /supervise\(\{ workers \}\): "two" is not/],
     ['a file that is not there', './nowhere.mjs', {}, 'SERVE_CONFIG', /no such file/],
     ['no app', 5, {}, 'SERVE_CONFIG', /the path of an app/],
+    ['a URL that is none', 'file://bad host/x', {}, 'SERVE_CONFIG', /the path of an app/],
     ['a logger that is none', TELLS, { log: {} }, 'SERVE_CONFIG', /a logger/],
     [
       'an app in Python',
@@ -288,7 +313,7 @@ describe('the way of a function', { timeout: 120_000 }, () => {
   ] as const)
     test(`${what} is an error at once`, async () => {
       const error = await refusalOf(supervise(app as string, { prints: 'ignore', ...options } as object));
-      assert.equal(error.code, code, error.message);
+      assert.deepEqual([error.code, error.begun], [code, false], error.message);
       assert.match(error.message, text);
     });
 });
