@@ -98,7 +98,7 @@ export class JobBegin {
     const queues = counts.queuesFor(this.#target, route).filter((queue) => !this.#empty.has(queue));
     const [first = null] = queues;
     if (queues.length <= 1) return { queue: first, isOnly: true };
-    const best = await link.run('heads', [String(Date.now()), ...queues]);
+    const best = await link.run('heads', queues);
     return { queue: queues[Number(best) - 1] ?? null, isOnly: false };
   }
 

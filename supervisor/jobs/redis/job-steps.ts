@@ -170,10 +170,7 @@ export class JobSteps {
   }
 
   /** Changes a job that nobody runs: it ends, or is tried again. Returns false if it was fetched since it was read. */
-  async moveWaiting(
-    { id, queue, data, record, fetches, stalls }: ReadJob,
-    next: JobRecord,
-  ): Promise<boolean> {
+  async moveWaiting({ id, queue, data, fetches, stalls }: ReadJob, next: JobRecord): Promise<boolean> {
     const { link, counts, webhooks, listener } = this.#parts;
     const isOver = hasEnded(next);
     const owes = isOver && next.end.owesWebhook;
@@ -188,8 +185,8 @@ export class JobSteps {
       String(isOver ? this.#endAt(next.end.endedAt) : next.dueAt),
       owes ? OwedWebhooks.untilMs() : '',
     ]);
-    if (said !== 'done') return false;
-    if (record.state === 'queued' && record.dueAt <= Date.now()) counts.change(queue, -1);
+    if (said !== 'done' && said !== 'was due') return false;
+    if (said === 'was due') counts.change(queue, -1);
     if (owes) webhooks.note(id);
     if (isOver && data.call !== null) listener().onEndedUnrun(next, data.call);
     listener().onChanged(next);

@@ -222,7 +222,7 @@ local id, token, to, at = ARGV[1], ARGV[2], ARGV[4], ARGV[8]
 local _, dropped, key, queue = entry(id)
 if not queue then return 'gone' end
 local q = base(queue)
-local job = q .. id
+local job, done = q .. id, 'done'
 if token ~= '' then
   if redis.call('GET', job .. ':lock') ~= token then return 'gone' end
   if to == 'front' and redis.call('HGET', job, 'can') then return 'cancelled' end
@@ -233,8 +233,8 @@ else
   if (redis.call('HGET', job, 'ats') or '') ~= ARGV[3] then return 'moved' end
   local isLoss = to == 'later' or ARGV[6] == 'lost' or ARGV[6] == 'failed'
   if isLoss and to ~= 'back' and redis.call('HGET', job, 'can') then return 'moved' end
-  local from = redis.call('ZREM', q .. 'prioritized', id) + redis.call('ZREM', q .. 'delayed', id)
-  if from == 0 and redis.call('LREM', q .. 'wait', 1, id) == 0 then return 'gone' end
+  if redis.call('ZREM', q .. 'prioritized', id) == 1 then done = 'was due'
+  elseif redis.call('ZREM', q .. 'delayed', id) + redis.call('LREM', q .. 'wait', 1, id) == 0 then return 'gone' end
 end
 redis.call('HSET', job, 'data', ARGV[5])
 if to == 'front' then
@@ -256,7 +256,7 @@ else
   note(id, LEAST, 0, key, queue)
   if ARGV[9] ~= '' then redis.call('ZADD', P .. 'owed', ARGV[9], 'j' .. id) end
 end
-return 'done'
+return done
 `;
 
 /** id: a running job is noted as cancelled. Answers where it is: running, waiting or ended. */
@@ -325,21 +325,17 @@ end
 return found
 `;
 
-/**
- * now, queues: which of them has the first job, from 1 on; 0 if all are empty. A delayed job that is due counts, though BullMQ
- * moves it only at the next fetch.
- */
+/** queues: which of them has the first job, from 1 on; 0 if all are empty. */
 const HEADS = `
 local best, bestRank, bestOrder = 0, 0, 0
-for i = 2, #ARGV do
-  local at = base(ARGV[i])
-  local ids = redis.call('ZRANGEBYSCORE', at .. 'delayed', '-inf', (ARGV[1] + 1) * 4096 - 1, 'LIMIT', 0, 100)
-  ids[#ids + 1] = redis.call('LINDEX', at .. 'wait', -1) or redis.call('ZRANGE', at .. 'prioritized', 0, 0)[1]
-  for _, id in ipairs(ids) do
+for i, queue in ipairs(ARGV) do
+  local at = base(queue)
+  local id = redis.call('LINDEX', at .. 'wait', -1) or redis.call('ZRANGE', at .. 'prioritized', 0, 0)[1]
+  if id then
     local rank = tonumber(redis.call('HGET', at .. id, 'priority') or '0')
     local order = tonumber(redis.call('ZSCORE', P .. 'order', id) or '0')
     if best == 0 or rank < bestRank or (rank == bestRank and order < bestOrder) then
-      best, bestRank, bestOrder = i - 1, rank, order
+      best, bestRank, bestOrder = i, rank, order
     end
   end
 end
@@ -352,6 +348,16 @@ return best
  */
 const LOOK = `
 goOnIfFull()
+-- A job that is due waits, as BullMQ lets it wait at a fetch: it stays so if the clock is set back.
+local function promote(at, now)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', at .. 'delayed', '-inf', (now + 1) * 4096 - 1, 'LIMIT', 0, 1000)) do
+    local rank = math.max(1, redis.call('HGET', at .. id, 'priority') or 1)
+    redis.call('ZREM', at .. 'delayed', id)
+    redis.call('ZADD', at .. 'prioritized', rank * 4294967296 + redis.call('INCR', at .. 'pc') % 4294967296, id)
+    redis.call('HSET', at .. id, 'delay', 0)
+    redis.call('XADD', at .. 'events', '*', 'event', 'waiting', 'jobId', id, 'prev', 'delayed')
+  end
+end
 -- One that BullMQ never got, or that somebody has removed by its tools.
 local function dropIfGone(id)
   local _, _, _, queue = entry(id)
@@ -361,8 +367,9 @@ local now = tonumber(ARGV[1])
 local queues = {}
 for _, queue in ipairs(redis.call('SMEMBERS', P .. 'queues')) do
   local at = base(queue)
-  local due = redis.call('ZCARD', at .. 'prioritized') + redis.call('ZCOUNT', at .. 'delayed', '-inf', (now + 1) * 4096 - 1)
-  local later = redis.call('ZRANGEBYSCORE', at .. 'delayed', (now + 1) * 4096, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  promote(at, now)
+  local due = redis.call('ZCARD', at .. 'prioritized')
+  local later = redis.call('ZRANGE', at .. 'delayed', 0, 0, 'WITHSCORES')
   local stalled = redis.call('LRANGE', at .. 'wait', 0, -1)
   queues[#queues + 1] = { queue, due, later[2] and tostring(later[2] / 4096) or '', stalled, redis.call('LLEN', at .. 'active') }
 end
