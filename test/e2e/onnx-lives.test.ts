@@ -130,6 +130,12 @@ const SLOW: OnnxModel = {
   ],
 };
 
+/** CPU time of a process, in hundredths of a second. */
+function cpuTicks(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
+  return Number(fields[11]) + Number(fields[12]);
+}
+
 test('kill -9 during a run is an error, and the next call is answered', LIMIT, async (t) => {
   const server = await startServer(writeOnnx(join(appFolder(t, {}), 'm.onnx'), SLOW), {
     t,
@@ -138,7 +144,11 @@ test('kill -9 during a run is an error, and the next call is answered', LIMIT, a
   assert.equal(await outputOf(server, [3, 3]), 0);
   const lost = ask(server, [20_000, 20_000]);
   const { model } = await server.until(({ model: { workers } }) => workers[0]?.state === 'busy');
-  process.kill(model.workers[0]?.pid as number, 'SIGKILL');
+  const pid = model.workers[0]?.pid as number;
+  const before = cpuTicks(pid);
+  // A call that its worker holds and has not begun would run on the next one.
+  await eventually(() => cpuTicks(pid) > before + 50, 60_000, server.stderr);
+  process.kill(pid, 'SIGKILL');
   const answer = await lost;
   assert.deepEqual([answer.status, errorOf(answer).code], [500, 'SERVE_WORKER_LOST']);
   assert.equal(await outputOf(server, [3, 3]), 0);
