@@ -139,7 +139,6 @@ export class RedisStore implements JobStore {
 
   /** The connections are open, again. */
   onOpen(): void {
-    this.#parts.counts.forgetLate();
     void this.#renew();
     this.#upkeep.open();
   }

@@ -104,6 +104,7 @@ export class Upkeep {
       const [queues, over, nextExpiryMs, time] = (await link.run('look', args)) as Reply;
       limit.stop(); // what follows is this server's own work
       this.#noteTime(time);
+      this.#parts.counts.forgetLate();
       for (const [queue, due] of queues) {
         const { model } = this.#parts.counts.set(queue, due);
         if (due > 0) listener().onDue(model);

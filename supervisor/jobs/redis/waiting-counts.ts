@@ -82,9 +82,12 @@ export class WaitingCounts {
     return this.set(queue, Math.max(1, this.#byQueue.get(queue)?.due ?? 0));
   }
 
-  /** Events may have been missed: what has not come by now does not. */
+  /** Events may have been missed, or dropped before they were read: what has not come by now does not. */
   forgetLate(): void {
-    for (const [step, { atMs }] of this.#expected)
-      if (performance.now() - atMs > EVENT_LIMIT_MS) this.#expected.delete(step);
+    const lateMs = performance.now() - EVENT_LIMIT_MS;
+    for (const [step, { atMs }] of this.#expected) {
+      if (atMs > lateMs) return;
+      this.#expected.delete(step);
+    }
   }
 }
