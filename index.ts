@@ -60,7 +60,7 @@ export {
   type Signature,
   type TensorData,
   type TensorSpec,
-} from './worker/api/tensor.js';
+} from './protocol/values/tensor.js';
 export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
 export type { ModelSource, ServeOptions } from './supervisor/plan/given-options.js';
 export type {

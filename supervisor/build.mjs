@@ -58,15 +58,15 @@ const requires = {
     }));
   },
 };
-/** Errors of functions reach programs, which know their class by `index.ts`: so there is one copy of it. */
+/** Errors and tensors of functions reach programs, which know their classes by `index.ts`: so there is one copy of them. */
+const SHARED = ['protocol/errors.js', 'protocol/values/tensor.js'];
 const shared = {
   name: 'shared',
   setup({ onResolve }) {
-    onResolve({ filter: /\/errors\.js$/ }, ({ path, resolveDir }) =>
-      join(resolveDir, path) === `${DIST}protocol/errors.js`
-        ? { path: '../protocol/errors.js', external: true }
-        : null,
-    );
+    onResolve({ filter: /\/(?:errors|tensor)\.js$/ }, ({ path, resolveDir }) => {
+      const found = SHARED.find((file) => join(resolveDir, path) === DIST + file);
+      return found === undefined ? null : { path: `../${found}`, external: true };
+    });
   },
 };
 /** There is no `require` in ES modules. */

@@ -3,7 +3,8 @@
  * Dates, Maps, Sets, bigints, undefined, errors and cycles stay what they are; an object of a class crosses as its own fields.
  */
 import { DefaultDeserializer, serialize } from 'node:v8';
-import { ServeError, describeThrown, type ErrorCode } from '../errors.js';
+import { describeThrown, type ErrorCode } from '../errors.js';
+import { unreadable, unwritable, type ValueFormat } from './value-format.js';
 
 /** Version of the format, which stands in its second byte: each side reads its own and older ones. */
 export const V8_VERSION = serialize(null)[1] as number;
@@ -34,31 +35,27 @@ interface Reading {
   _readHostObject(this: ValueReader): ArrayBufferView;
 }
 
-/**
- * Reads a value. Large arrays are views of `bytes`, which must then not change; `hasViews` says whether there are some.
- * @throws SERVE_BAD_BODY
- */
-export function readValue(bytes: Uint8Array): { readonly value: unknown; readonly hasViews: boolean } {
+function read(bytes: Uint8Array): { readonly value: unknown; readonly hasViews: boolean } {
   try {
     const reader = new ValueReader(bytes);
     reader.readHeader();
     const value: unknown = reader.readValue();
     return { value, hasViews: reader.hasViews };
   } catch (cause) {
-    const message = `The value cannot be read: ${describeThrown(cause).message}`;
-    throw new ServeError('SERVE_BAD_BODY', message, { cause });
+    throw unreadable(cause);
   }
 }
 
-/** Writes a value. @throws an error with `code` that names the place in it that cannot cross; `name` is that of the value */
-export function writeValue(value: unknown, name: string, code: ErrorCode): Buffer {
+function write(value: unknown, name: string, code: ErrorCode): Buffer {
   try {
     return serialize(value);
   } catch (cause) {
     const what = findUnwritable(value, name, new Set()) ?? `${name}: ${describeThrown(cause).message}`;
-    throw new ServeError(code, `Only data crosses between processes; ${what}`, { cause });
+    throw unwritable(code, what, cause);
   }
 }
+
+export const V8_VALUES: ValueFormat = { read, write };
 
 /** Finds the first part that V8 does not write, and says what it is; null if no part alone is to blame. */
 function findUnwritable(value: unknown, path: string, seen: Set<object>): string | null {

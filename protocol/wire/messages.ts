@@ -399,6 +399,7 @@ type Messages = {
   readonly [T in keyof typeof MESSAGES]: { readonly type: T } & Checked<(typeof MESSAGES)[T]>;
 };
 export type Message = CallFrame | Messages[keyof Messages];
+export type Hello = Omit<Messages['hello'], 'type'>;
 export type ReplyHead = Omit<Messages['head'], 'type' | 'id'>;
 export type DataPart = Omit<Messages['data'], 'type'>;
 export type WebhookOrder = Omit<Messages['webhook'], 'type'>;

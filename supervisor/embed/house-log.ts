@@ -1,54 +1,58 @@
-/** The log of the models of a program: the loggers that it has given, else nothing but warnings that no error tells. */
+/** The log of the models of a program: to the logger of each function, else nothing but warnings that no error tells. */
 import { describeThrown } from '../../protocol/errors.js';
 import type { Log } from '../observe/log.js';
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+type Level = (typeof LEVELS)[number];
 
 /** A logger as pino has it: the fields first, or a text alone. */
-export type GivenLog = Readonly<
-  Record<(typeof LEVELS)[number], (fields: object | string, text?: string) => void>
->;
+export type GivenLog = Readonly<Record<Level, (fields: object | string, text?: string) => void>>;
 
-export class HouseLog {
-  /** The loggers of the functions, each with the number of those that have given it. */
-  readonly #given = new Map<GivenLog, number>();
-  readonly log: Log;
+/** A function that has a logger; null if it has none, or it threw. */
+interface Logged {
+  log: GivenLog | null;
+}
 
-  constructor() {
-    const methods = LEVELS.map((level) => [
-      level,
-      (fields: object | string, text?: string) => this.#write(level, fields, text),
-    ]);
-    const isLevelEnabled = (): boolean => this.#given.size > 0;
-    this.log = { ...(Object.fromEntries(methods) as unknown as Log), isLevelEnabled };
-  }
-
-  add(log: GivenLog): void {
-    this.#given.set(log, (this.#given.get(log) ?? 0) + 1);
-  }
-
-  remove(log: GivenLog): void {
-    const times = (this.#given.get(log) ?? 0) - 1;
-    if (times > 0) this.#given.set(log, times);
-    else this.#given.delete(log);
-  }
-
-  #write(level: keyof GivenLog, fields: object | string, text: string | undefined): void {
-    for (const log of [...this.#given.keys()]) {
+/** Makes the log of a house. A line that names its model goes to that one's logger, any other to all loggers once. */
+export function houseLog(byModel: ReadonlyMap<string, Logged>): Log {
+  const write = (level: Level, fields: object | string, text?: string): void => {
+    const { model, worker } = (typeof fields === 'string' ? named(fields) : fields) as LineFields;
+    const all = model === undefined ? [...byModel.values()] : [byModel.get(model)];
+    const logs = new Set(all.map((one) => one?.log ?? null).filter((log) => log !== null));
+    for (const log of logs) {
       try {
         if (text === undefined) log[level](fields);
         else log[level](fields, text);
       } catch (thrown) {
-        this.#given.delete(log); // its failure is no failure of the models
-        process.stderr.write(
-          `banana-serve: a logger gets no more lines, it threw: ${describeThrown(thrown).message}\n`,
-        );
+        for (const one of byModel.values()) if (one.log === log) one.log = null; // its failure is no failure of the models
+        warn(`a logger gets no more lines, it threw: ${describeThrown(thrown).message}`);
       }
     }
-    // A line without fields is about no worker and no call, whose errors tell the rest.
-    if (this.#given.size === 0 && level === 'warn' && typeof fields === 'string')
-      process.stderr.write(`banana-serve: ${fields}\n`);
-  }
+    // The errors of calls and starts tell what happens to workers.
+    if (logs.size === 0 && level === 'warn' && worker === undefined) warn(text ?? (fields as string));
+  };
+  const methods = LEVELS.map((level) => [
+    level,
+    (fields: object | string, text?: string) => write(level, fields, text),
+  ]);
+  return {
+    ...(Object.fromEntries(methods) as unknown as Log),
+    isLevelEnabled: () => [...byModel.values()].some(({ log }) => log !== null),
+  };
+}
+
+interface LineFields {
+  readonly model?: string | undefined;
+  readonly worker?: number;
+}
+
+/** The model of a line that has no fields, because scripts look for exactly that line of Multi Model Server. */
+function named(text: string): LineFields {
+  return { model: /^Model (\S+) (?:loaded|unregistered)\.$/.exec(text)?.[1] };
+}
+
+function warn(text: string): void {
+  process.stderr.write(`banana-serve: ${text}\n`);
 }
 
 /** @returns whether it has the methods of a logger */

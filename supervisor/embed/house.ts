@@ -3,45 +3,59 @@
  * It opens with the first function and closes with the last. It is a guest: it keeps the program alive only while a call, a
  * start or a close is pending, prints nothing unasked, and its workers die with the program.
  */
-import type { EventEmitter } from 'node:events';
+import { EventEmitter } from 'node:events';
 import { ServeError, configError, describeThrown, httpStatus } from '../../protocol/errors.js';
 import { V8_VERSION } from '../../protocol/values/v8-values.js';
-import type { LoadedInfo } from '../../protocol/wire/messages.js';
+import type { Hello, LoadedInfo } from '../../protocol/wire/messages.js';
 import { FunctionCalls } from '../functions/function-calls.js';
 import { asCallers } from '../functions/function-sink.js';
 import type { FunctionEvents } from '../functions/function-types.js';
 import { openJobStore } from '../jobs/open-job-store.js';
 import { availableCores } from '../machine/cores.js';
 import { becomeGuest } from '../machine/guest.js';
+import { CallCounts } from '../metrics/call-counts.js';
+import { HOUSE_METRICS } from '../metrics/house-metrics.js';
+import { ServerMetrics } from '../metrics/server-metrics.js';
 import type { ModelEvent } from '../models/model-resources.js';
+import type { Log } from '../observe/log.js';
 import { resolveOptions, withDefaults, type OptionSource } from '../options/resolve.js';
 import { IN_MEMORY } from '../options/value-forms.js';
 import { findDevices, planBudgets } from '../plan/plan-devices.js';
+import type { WorkerProgram } from '../runtimes/runtime.js';
 import { Closing } from '../server/host/closing.js';
 import { ModelHost, type HostPlan, type JobAnswers } from '../server/host/model-host.js';
-import { refuseOther } from './given.js';
-import { HouseLog } from './house-log.js';
+import { refuseOther, type GivenFunction } from './given.js';
+import { houseLog, type GivenLog } from './house-log.js';
 import { FunctionPrints, type Prints } from './prints.js';
 
 /** A model of the house. */
 export interface Resident {
   readonly prints: Prints | null;
+  /** Null if it has none, or it threw. */
+  log: GivenLog | null;
   readonly events: EventEmitter<FunctionEvents>;
+  readonly metrics: ServerMetrics;
 }
 
 export class House {
   readonly plan: HostPlan;
   readonly host: ModelHost;
-  readonly calls = new FunctionCalls();
-  readonly logs: HouseLog;
+  readonly calls = new FunctionCalls((...ended) => this.#counts.functionEnded(...ended));
   /** By the names of their models. */
-  readonly residents = new Map<string, Resident>();
+  readonly residents: Map<string, Resident>;
+  readonly #counts = new CallCounts();
+  readonly #log: Log;
   readonly #closing: Closing;
 
-  private constructor(plan: HostPlan, jobStore: Awaited<ReturnType<typeof openJobStore>>, logs: HouseLog) {
+  private constructor(
+    plan: HostPlan,
+    jobStore: Awaited<ReturnType<typeof openJobStore>>,
+    residents: Map<string, Resident>,
+    log: Log,
+  ) {
     this.plan = plan;
-    this.logs = logs;
-    const { log } = logs;
+    this.residents = residents;
+    this.#log = log;
     this.#closing = new Closing((thrown) => log.error(describeThrown(thrown).message));
     this.#closing.onClose(() => this.calls.hold.close());
     const surroundings = {
@@ -57,11 +71,26 @@ export class House {
     };
     this.host = new ModelHost(plan, jobStore, surroundings, this.#closing, NO_JOBS, () => {});
     this.host.served.observers.push({
-      told: ({ spec }, event) => {
-        const events = this.residents.get(spec.name)?.events;
-        if (events !== undefined) queueMicrotask(() => tell(events, event)); // what a listener throws is the program's
+      told: (model, event) => {
+        const resident = this.residents.get(model.spec.name);
+        if (resident === undefined) return;
+        resident.metrics.told(model, event);
+        queueMicrotask(() => tell(resident.events, event)); // what a listener throws is the program's
       },
     });
+  }
+
+  /** Gives a model of this name what it has in the house, until it leaves. */
+  settle(name: string, { prints, log }: GivenFunction): Resident {
+    const { registry } = this.host.served;
+    const describe = (): ReturnType<typeof registry.describe> =>
+      registry.describe().filter(({ model: { spec } }) => spec.name === name);
+    const facts = { models: { describe }, unsent: null, memory: null, calls: this.#counts };
+    const onProblem = (problem: string): void => this.#log.warn({ model: name }, problem);
+    const metrics = new ServerMetrics(facts, null, onProblem, OF_MODELS);
+    const resident = { prints, log, events: new EventEmitter<FunctionEvents>(), metrics };
+    this.residents.set(name, resident);
+    return resident;
   }
 
   static async open(given: OptionSource): Promise<House> {
@@ -70,8 +99,9 @@ export class House {
     const { options } = resolved;
     // A core is left to the program, whose loop must turn while workers compute.
     const { devices, problems } = await findDevices([options], undefined, Math.max(1, availableCores() - 1));
-    const logs = new HouseLog();
-    for (const problem of problems) logs.log.warn(problem);
+    const residents = new Map<string, Resident>();
+    const log = houseLog(residents);
+    for (const problem of problems) log.warn(problem);
     const plan: HostPlan = {
       models: [],
       store: { reportTo() {}, close() {} },
@@ -82,13 +112,16 @@ export class House {
       metrics: null,
     };
     const jobStore = await openJobStore({ place: IN_MEMORY, retentionMs: null, maxBytes: null, cwd: '' });
-    return new House(plan, jobStore, logs);
+    return new House(plan, jobStore, residents, log);
   }
 
   close(): Promise<void> {
     return this.#closing.close();
   }
 }
+
+/** The metrics of single models: the others are those of a server. */
+const OF_MODELS = HOUSE_METRICS.filter(({ labels }) => labels[0] === 'model');
 
 function tell(events: EventEmitter<FunctionEvents>, event: ModelEvent): void {
   if (event.type === 'ready') events.emit('ready', { worker: event.worker, startMs: event.startMs });
@@ -128,16 +161,14 @@ export async function enterHouse(
 }
 
 /** @throws SERVE_CONFIG for an app whose calls no program can make */
-function checkApp({ api }: LoadedInfo, values: number | undefined): void {
+function checkApp({ api }: LoadedInfo, program: WorkerProgram, { runtime, values }: Hello): void {
   if (api === 'mms')
     throw configError(
       'This app is a custom service of Multi Model Server, whose items are bytes of HTTP: serve it with serve(), or export `inference`.',
     );
-  if (values === V8_VERSION) return;
-  if (values === undefined)
-    throw configError('Only apps for Node and .onnx models can be functions; serve this one with serve().');
+  if (program.values !== undefined || values === V8_VERSION) return;
   throw configError(
-    `The worker runs in another Node: its V8 writes values of version ${values}, this one (node ${process.version}) of version ${V8_VERSION}.`,
+    `The worker runs in another Node: the V8 of ${runtime} writes values of version ${values}, that of this program (node ${process.version}) of version ${V8_VERSION}.`,
   );
 }
 

@@ -2,10 +2,10 @@
  * `supervise()`: a model as a function, without a port. It enters the program's house of models (`house.ts`), adds the model
  * to it and resolves once a worker is ready; its calls enter at the model's dispatcher (`functions/`).
  */
-import { EventEmitter } from 'node:events';
 import { ServeError } from '../../protocol/errors.js';
 import { notBegun } from '../functions/function-calls.js';
-import type { FunctionCallOptions, FunctionEvents, ModelFunction } from '../functions/function-types.js';
+import type { FunctionCallOptions, ModelFunction } from '../functions/function-types.js';
+import { startLimit } from '../machine/limit-timer.js';
 import type { ModelStatus } from '../models/model-status.js';
 import type { ManagedModel } from '../models/model.js';
 import type { ModelPlan } from '../models/model-spec.js';
@@ -14,7 +14,7 @@ import { planModel } from '../plan/plan-models.js';
 import { retireLimits } from '../processes/worker-stop.js';
 import { describeModels } from '../status/snapshot.js';
 import { readGiven, type GivenFunction, type SuperviseOptions } from './given.js';
-import { enterHouse, type House } from './house.js';
+import { enterHouse, type House, type Resident } from './house.js';
 
 /**
  * Starts workers of an app and resolves with its function once one is ready. Rejects with a ServeError: `SERVE_CONFIG` for a
@@ -29,19 +29,13 @@ export async function supervise(app: unknown, options: SuperviseOptions = {}): P
 }
 
 async function begin(given: GivenFunction): Promise<ModelFunction> {
-  const { house, leave: leaveHouse } = await enterHouse(given.house);
+  const { house, leave } = await enterHouse(given.house);
   const { hold } = house.calls;
-  if (given.log !== null) house.logs.add(given.log);
-  const leave = async (): Promise<void> => {
-    await leaveHouse();
-    if (given.log !== null) house.logs.remove(given.log);
-  };
   const start = async (): Promise<ModelFunction> => {
     const plan = withName(await planOf(given, house), house);
-    const resident = { prints: given.prints, events: new EventEmitter<FunctionEvents>() };
-    house.residents.set(plan.spec.name, resident);
+    const resident = house.settle(plan.spec.name, given);
     try {
-      return functionOf(house, await startModel(house, plan), resident.events, leave);
+      return functionOf(house, await startModel(house, plan), resident, leave);
     } catch (thrown) {
       house.residents.delete(plan.spec.name);
       throw thrown;
@@ -83,7 +77,7 @@ async function startModel({ host: { served } }: House, plan: ModelPlan): Promise
 function functionOf(
   house: House,
   model: ManagedModel,
-  events: EventEmitter<FunctionEvents>,
+  { events, metrics }: Resident,
   leave: () => Promise<void>,
 ): ModelFunction {
   const { calls, host, residents, plan } = house;
@@ -94,7 +88,9 @@ function functionOf(
   const end = async (): Promise<void> => {
     isClosed = true;
     const limits = retireLimits(plan.resolved.options.drainTimeout);
+    const late = startLimit(limits.finishMs, () => model.rejectCalls(closed(spec.name)));
     await host.served.registry.unregister(spec, limits).settled;
+    late.stop();
     residents.delete(spec.name);
     await leave();
   };
@@ -104,6 +100,7 @@ function functionOf(
   return Object.assign((input: unknown, options?: FunctionCallOptions) => call(null, input, options), {
     route: (path: string) => (input: unknown, options?: FunctionCallOptions) => call(path, input, options),
     status: () => (status = describe(house, model) ?? status) as ModelStatus,
+    metrics: async () => (await metrics.scrape([])).text,
     events,
     close,
     [Symbol.asyncDispose]: async () => {

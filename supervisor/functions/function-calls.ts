@@ -3,7 +3,8 @@
  * the app if no worker has loaded it yet, and is submitted as a call over HTTP is; its sink settles the caller's promise.
  */
 import { ServeError, configError, httpStatus, type ErrorCode } from '../../protocol/errors.js';
-import { writeValue } from '../../protocol/values/v8-values.js';
+import { MSGPACK_VALUES } from '../../protocol/values/msgpack-values.js';
+import { V8_VALUES } from '../../protocol/values/v8-values.js';
 import type { Admission } from '../dispatch/arrivals.js';
 import { Call, newRequestId, type CallMessage } from '../dispatch/call.js';
 import { Hold, LONGEST_MS } from '../machine/guest.js';
@@ -11,17 +12,25 @@ import { startLimit } from '../machine/limit-timer.js';
 import type { Routes } from '../models/generations.js';
 import { rootOrOnlyRoute } from '../models/main-route.js';
 import type { Model } from '../models/model.js';
-import { FunctionSink, asCallers } from './function-sink.js';
+import { FunctionSink, asCallers, type Caller } from './function-sink.js';
 import type { FunctionCallOptions } from './function-types.js';
 import { SharedSignals } from './shared-signals.js';
 
-/** The format of input and answer, a file of the worker's `formats/`. */
-const FORMAT = 'v8';
+/** The formats of input and answer, by the name of a file of the worker's `formats/`. */
+const FORMATS = { v8: V8_VALUES, 'msgpack-values': MSGPACK_VALUES };
+
+/** Learns of the end of a call; `call`: null if it was refused; `error`: null if it was answered. */
+type OnEnded = (model: Model, call: Call | null, error: ServeError | null) => void;
 
 export class FunctionCalls {
   /** Keeps the program alive while a call is pending. */
   readonly hold = new Hold();
   readonly #signals = new SharedSignals();
+  readonly #onEnded: OnEnded;
+
+  constructor(onEnded: OnEnded) {
+    this.#onEnded = onEnded;
+  }
 
   /** Calls the route of this path; null: the route `/`, else the only one. Rejects with a ServeError, also if `find` throws one. */
   call(
@@ -31,10 +40,18 @@ export class FunctionCalls {
     options: FunctionCallOptions = {},
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
+      let model: Model | null = null;
+      const refuse = (thrown: unknown): void => {
+        const error = notBegun(thrown);
+        if (model !== null && error instanceof ServeError) this.#onEnded(model, null, error);
+        reject(error);
+      };
       try {
-        this.#begin(find(), path, input, options, resolve, reject);
+        const checked = checkedOptions(options);
+        model = find();
+        this.#begin(model, path, input, checked, { resolve, reject, refuse });
       } catch (thrown) {
-        reject(notBegun(thrown));
+        refuse(thrown);
       }
     });
   }
@@ -43,27 +60,27 @@ export class FunctionCalls {
     model: Model,
     path: string | null,
     input: unknown,
-    options: FunctionCallOptions,
-    resolve: (answer: unknown) => void,
-    reject: (error: unknown) => void,
+    { signal, timeoutMs, onProgress }: FunctionCallOptions,
+    { refuse, ...caller }: Pick<Caller, 'resolve' | 'reject'> & { refuse(thrown: unknown): void },
   ): void {
-    const { signal, timeoutMs, onProgress } = checkedOptions(options);
     if (signal?.aborted === true) throw cancelled(signal);
     const acceptedAtMs = performance.now();
     const deadlineAtMs = timeoutMs === undefined ? null : acceptedAtMs + timeoutMs;
-    const body = writeValue(input, 'input', 'SERVE_BAD_BODY');
-    const { dispatcher } = model;
+    const { dispatcher, spec } = model;
+    const format = FORMATS[spec.program.values ?? 'v8'];
+    const body = format.write(input, 'input', 'SERVE_BAD_BODY');
     const place = dispatcher.admit(body.length);
     const submit = (routes: Routes): void => {
       if (signal?.aborted === true) throw cancelled(signal);
       const route = routeIn(routes, path);
       if (deadlineAtMs !== null) dispatcher.checkDeadline(deadlineAtMs);
       let leave = (): void => {};
-      const onEnd = (): void => {
+      const onEnd: Caller['onEnd'] = (call, error) => {
         leave();
         this.hold.end();
+        this.#onEnded(model, call, error);
       };
-      const sink = new FunctionSink(dispatcher, { resolve, reject, onProgress, onEnd });
+      const sink = new FunctionSink(dispatcher, format, { ...caller, onProgress, onEnd });
       const message = describe(model, route, body.length, timeoutMs);
       const call = new Call(message, [body], { acceptedAtMs, deadlineAtMs }, sink);
       this.hold.begin();
@@ -80,7 +97,7 @@ export class FunctionCalls {
           .then(submit)
           .catch((thrown: unknown) => {
             place.release();
-            reject(notBegun(thrown));
+            refuse(thrown);
           });
     } catch (thrown) {
       place.release();
@@ -130,7 +147,8 @@ function describe(
   bodyBytes: number,
   timeoutMs: number | undefined,
 ): CallMessage {
-  const { name, version } = model.spec;
+  const { name, version, program } = model.spec;
+  const { values: format = 'v8' } = program;
   return {
     id: 0,
     model: name,
@@ -142,7 +160,7 @@ function describe(
     route,
     path: route,
     query: '',
-    format: FORMAT,
+    format,
     contentType: '',
     accept: '',
     deadlineMs: timeoutMs === undefined ? null : Date.now() + timeoutMs,
@@ -150,7 +168,7 @@ function describe(
     method: 'POST',
     params: '',
     asciiJson: false,
-    answer: FORMAT,
+    answer: format,
     dialectParams: '',
   };
 }

@@ -1,6 +1,6 @@
 /** Receives the answer of a function's call, and settles the caller's promise: with the value, or with a stream of values. */
 import { ServeError } from '../../protocol/errors.js';
-import { readValue } from '../../protocol/values/v8-values.js';
+import type { ValueFormat } from '../../protocol/values/value-format.js';
 import { joinPieces } from '../../protocol/wire/body-assembler.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import type { Call, Sink } from '../dispatch/call.js';
@@ -13,24 +13,26 @@ export interface Caller {
   resolve(answer: unknown): void;
   reject(error: unknown): void;
   readonly onProgress: FunctionCallOptions['onProgress'];
-  /** Called once, when nothing more comes. */
-  onEnd(): void;
+  /** Called once, when nothing more comes; `error`: null if the call was answered. */
+  onEnd(call: Call, error: ServeError | null): void;
 }
 
 export class FunctionSink implements Sink {
   readonly #dispatcher: Pick<Dispatcher, 'giveUp'>;
+  readonly #format: ValueFormat;
   readonly #caller: Caller;
   #stream: ItemStream | null = null;
 
-  constructor(dispatcher: Pick<Dispatcher, 'giveUp'>, caller: Caller) {
+  constructor(dispatcher: Pick<Dispatcher, 'giveUp'>, format: ValueFormat, caller: Caller) {
     this.#dispatcher = dispatcher;
+    this.#format = format;
     this.#caller = caller;
   }
 
-  reply(_call: Call, _head: ReplyHead, pieces: Buffer[], _bodyBytes: number, release: () => void): void {
-    this.#caller.onEnd();
+  reply(call: Call, _head: ReplyHead, pieces: Buffer[], _bodyBytes: number, release: () => void): void {
+    this.#caller.onEnd(call, null);
     try {
-      const { value, hasViews } = readValue(joinPieces(pieces));
+      const { value, hasViews } = this.#format.read(joinPieces(pieces));
       if (!hasViews) release();
       this.#caller.resolve(value);
     } catch (thrown) {
@@ -41,7 +43,7 @@ export class FunctionSink implements Sink {
   /** The caller gets the stream with its first item, or at its end. */
   head(call: Call): void {
     const left = 'the caller left the stream';
-    this.#stream = new ItemStream(() => this.#dispatcher.giveUp(call, 'SERVE_CANCELLED', left));
+    this.#stream = new ItemStream(this.#format, () => this.#dispatcher.giveUp(call, 'SERVE_CANCELLED', left));
     this.#caller.resolve(this.#stream);
   }
 
@@ -55,13 +57,13 @@ export class FunctionSink implements Sink {
     queueMicrotask(() => onProgress(fraction, text)); // what it throws is the program's
   }
 
-  end(): void {
-    this.#caller.onEnd();
+  end(call: Call): void {
+    this.#caller.onEnd(call, null);
     this.#stream?.end(null);
   }
 
   fail(call: Call, error: ServeError): void {
-    this.#caller.onEnd();
+    this.#caller.onEnd(call, error);
     const own = asCallers(error, call.hasBegun);
     if (this.#stream === null) this.#caller.reject(own);
     else this.#stream.end(own);

@@ -43,8 +43,13 @@ export type AnswerOf<Output> =
           : O
     : never;
 
-/** The input of the app's function; `unknown` for an app of another kind. */
-export type InputOf<App> = Parameters<InferenceOf<App>> extends [infer I, ...unknown[]] ? I : unknown;
+/** The arguments of a call: the app's input, which may be left out if it may be for the app, and options. */
+type ArgumentsOf<App> =
+  Parameters<InferenceOf<App>> extends [infer I, ...unknown[]]
+    ? [input: I, options?: FunctionCallOptions]
+    : Parameters<InferenceOf<App>> extends [(infer I)?, ...unknown[]]
+      ? [input?: I, options?: FunctionCallOptions]
+      : [input?: unknown, options?: FunctionCallOptions];
 
 /** The answer of the app's function; `unknown` for an app of another kind. */
 export type OutputOf<App> = AnswerOf<ReturnType<InferenceOf<App>>>;
@@ -61,11 +66,13 @@ export interface FunctionEvents {
 
 /** A model as a function. Types follow from that of the app's module. */
 export interface ModelFunction<App = unknown> {
-  (input: InputOf<App>, options?: FunctionCallOptions): Promise<OutputOf<App>>;
+  (...args: ArgumentsOf<App>): Promise<OutputOf<App>>;
   /** The function of another route of the app, such as those of a Potassium app. */
   route(path: string): (input: unknown, options?: FunctionCallOptions) => Promise<unknown>;
   /** The model as `/status` of a server shows it. */
   status(): ModelStatus;
+  /** The metrics of the model, and those of its app, as Prometheus reads them. */
+  metrics(): Promise<string>;
   readonly events: EventEmitter<FunctionEvents>;
   /** Finishes the accepted calls, then ends the workers. Rejects if it was called before. */
   close(): Promise<void>;

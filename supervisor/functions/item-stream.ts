@@ -3,7 +3,7 @@
  * that was not read holds back the worker: its bytes are confirmed when the reader takes it.
  */
 import type { ServeError } from '../../protocol/errors.js';
-import { readValue } from '../../protocol/values/v8-values.js';
+import type { ValueFormat } from '../../protocol/values/value-format.js';
 
 const LENGTH_BYTES = 4;
 
@@ -21,6 +21,7 @@ interface Reader {
 const DONE = { done: true, value: undefined } as const;
 
 export class ItemStream implements AsyncIterableIterator<unknown> {
+  readonly #format: ValueFormat;
   readonly #onReturn: () => void;
   /** Parts of an item that has not come as a whole, their bytes, and how many are needed before they are looked at. */
   #parts: Buffer[] = [];
@@ -31,7 +32,8 @@ export class ItemStream implements AsyncIterableIterator<unknown> {
   #end: { readonly error: ServeError | null } | null = null;
 
   /** `onReturn` is called if the reader leaves before the end. */
-  constructor(onReturn: () => void) {
+  constructor(format: ValueFormat, onReturn: () => void) {
+    this.#format = format;
     this.#onReturn = onReturn;
   }
 
@@ -111,7 +113,7 @@ export class ItemStream implements AsyncIterableIterator<unknown> {
 
   #give({ bytes, taken }: Item, reader: Reader): void {
     try {
-      reader.resolve({ done: false, value: readValue(bytes).value });
+      reader.resolve({ done: false, value: this.#format.read(bytes).value });
     } catch (thrown) {
       reader.reject(thrown);
     }

@@ -76,6 +76,11 @@ export class ModelCalls {
 
 const OK = 'ok';
 
+/** Calls of programs, beside those of dialects. */
+const FUNCTION = { name: 'function' };
+
+type Counted = Pick<CountedRequest, 'model' | 'dialect'>;
+
 export class CallCounts implements Partial<RequestObserver> {
   readonly #byModel = new WeakMap<Model, ModelCalls>();
   /** Calls without an existing model. */
@@ -87,7 +92,7 @@ export class CallCounts implements Partial<RequestObserver> {
     return calls;
   }
 
-  settled({ model, dialect }: CountedRequest, call: Call, _status: number, error: ServeError | null): void {
+  settled({ model, dialect }: Counted, call: Call, _status: number, error: ServeError | null): void {
     const calls = model === null ? this.ofNone : this.of(model);
     const nowMs = performance.now();
     const code = error === null || isAppsRefusal(error) ? OK : error.code;
@@ -99,8 +104,15 @@ export class CallCounts implements Partial<RequestObserver> {
     if (call.runMs > 0) calls.runSeconds.add(call.runMs / 1000); // unknown for a call that was cut off
   }
 
-  refused({ counts, model, dialect }: CountedRequest, { code }: ServeError): void {
+  refused({ counts, model, dialect }: Counted & Pick<CountedRequest, 'counts'>, { code }: ServeError): void {
     if (counts) (model === null ? this.ofNone : this.of(model)).ended(dialect.name, code);
+  }
+
+  /** A call of a model as a function has ended; `call`: null if it was refused. */
+  functionEnded(model: Model, call: Call | null, error: ServeError | null): void {
+    const counted = { counts: true, model, dialect: FUNCTION };
+    if (call !== null) this.settled(counted, call, 0, error);
+    else if (error !== null) this.refused(counted, error);
   }
 }
 

@@ -21,8 +21,9 @@ import type { Sampler } from './sampler.js';
 
 /** Sources of values during a scrape. */
 export interface MetricFacts {
-  readonly models: Models;
-  readonly unsent: UnsentAnswers;
+  readonly models: Pick<Models, 'describe'>;
+  /** Null if no answer is written over HTTP. */
+  readonly unsent: Pick<UnsentAnswers, 'describe'> | null;
   /** Null without a memory budget. */
   readonly memory: Pick<MemoryBudget, 'status'> | null;
   readonly calls: CallCounts;
@@ -80,8 +81,8 @@ const SOURCES: Readonly<Record<keyof typeof descriptions, Source>> = {
     const waitMs = dispatcher.predictWaitMs();
     return waitMs === null ? null : waitMs / 1000;
   }),
-  banana_unsent_clients: ({ unsent }) => unsent.describe().clients,
-  banana_unsent_bytes: ({ unsent }) => unsent.describe().bytes,
+  banana_unsent_clients: ({ unsent }) => unsent && unsent.describe().clients,
+  banana_unsent_bytes: ({ unsent }) => unsent && unsent.describe().bytes,
   banana_workers: perModel(({ crew }) => {
     const states = crew.all.map((slot) => stateOf(slot, crew.standbys.includes(slot)));
     return WORKER_STATES.map((state) => [[state], states.filter((one) => one === state).length]);

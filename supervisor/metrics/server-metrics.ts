@@ -8,7 +8,7 @@ import type { Model } from '../models/model.js';
 import type { ModelEvent } from '../models/model-resources.js';
 import type { DeathCause } from '../processes/worker-death.js';
 import { AppSeries } from './app-series.js';
-import { HOUSE_METRICS, type MetricFacts } from './house-metrics.js';
+import { HOUSE_METRICS, type HouseMetric, type MetricFacts } from './house-metrics.js';
 import { TEXT_TYPE, sampleNames, seriesLimit, writeText, type Family } from './prometheus.js';
 import { Sampler } from './sampler.js';
 import { TORCHSERVE_NAMES, type TorchServeText } from './torchserve-text.js';
@@ -18,15 +18,20 @@ export class ServerMetrics implements MetricsPage {
   readonly sampler: Sampler;
   readonly #facts: MetricFacts;
   readonly #apps: AppSeries;
-  readonly #limits = new Map(HOUSE_METRICS.map((metric) => [metric, seriesLimit()]));
+  readonly #limits: ReadonlyMap<HouseMetric, ReturnType<typeof seriesLimit>>;
   readonly #torchServe: TorchServeText | null;
 
-  /** `facts.calls` is given all calls by others. `torchServe`: metrics with TorchServe's names; null if they are off. */
+  /**
+   * `facts.calls` is given all calls by others. `torchServe`: metrics with TorchServe's names; null if they are off.
+   * `metrics`: those that it writes, beside those of apps.
+   */
   constructor(
     facts: Omit<MetricFacts, 'restarts' | 'sampler'>,
     torchServe: TorchServeText | null,
     onProblem: (problem: string) => void,
+    metrics: readonly HouseMetric[] = HOUSE_METRICS,
   ) {
+    this.#limits = new Map(metrics.map((metric) => [metric, seriesLimit()]));
     this.sampler = new Sampler((problem) => onProblem(`metrics of GPUs: ${asClause(problem)}`));
     this.#facts = { ...facts, restarts: new WeakMap(), sampler: this.sampler };
     this.#torchServe = torchServe;

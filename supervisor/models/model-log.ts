@@ -39,22 +39,24 @@ export class ModelLog {
   }
 
   noStandby(why: string): void {
-    this.#log.warn(`--standby: no further worker${this.#whose} stands by: ${why}`);
+    this.#log.warn(this.#facts, `--standby: no further worker${this.#whose} stands by: ${why}`);
   }
 
   batchless(batchSize: number, cure: string): void {
-    this.#log.warn(`--batch-size is ${batchSize}, but no route${this.#whose} takes batches: ${cure}`);
+    const text = `--batch-size is ${batchSize}, but no route${this.#whose} takes batches: ${cure}`;
+    this.#log.warn(this.#facts, text);
   }
 
   serial(concurrency: number): void {
     this.#log.warn(
+      this.#facts,
       `--concurrency is ${concurrency}, but the calls${this.#whose} run one after the other: it is only a ceiling, and the app's config does not set concurrency`,
     );
   }
 
   replacingFailed(error: ServeError): void {
     const why = firstLine(error.detail || error.message);
-    this.#log.error(`the workers are not replaced; the old ones continue: ${why}`);
+    this.#log.error(this.#facts, `the workers are not replaced; the old ones continue: ${why}`);
   }
 
   /** Lets errors that were logged in full be logged in full again. */
@@ -114,8 +116,12 @@ export class ModelLog {
   }
 
   #who(worker: number): { model?: string; worker: number } {
+    return { ...this.#facts, worker };
+  }
+
+  get #facts(): { model?: string } {
     const model = this.#label();
-    return model === '' ? { worker } : { model, worker };
+    return model === '' ? {} : { model };
   }
 
   /** Gives an error in full the first time, and its first line after that. */

@@ -1,6 +1,6 @@
 /** The resources that a model uses, the parts that it makes of them, and the events that it reports. */
 import type { ServeError } from '../../protocol/errors.js';
-import type { LoadedInfo } from '../../protocol/wire/messages.js';
+import type { Hello, LoadedInfo } from '../../protocol/wire/messages.js';
 import type { MemoryBudget } from '../budget/memory-budget.js';
 import type { ByteBudget } from '../dispatch/arrivals.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
@@ -14,6 +14,7 @@ import type { OrphanGuard } from '../processes/orphan-guard.js';
 import type { SpareProcesses } from '../processes/spare-processes.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
 import type { AppMetric, RetireLimits } from '../processes/worker-listener.js';
+import type { WorkerProgram } from '../runtimes/runtime.js';
 import type { Slot } from '../slots/slot.js';
 import type { SpawnGate } from '../slots/spawn-gate.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
@@ -56,11 +57,8 @@ export interface ServerResources {
   readonly retireLimits: RetireLimits;
   /** Whether the apps' files are watched: code that cannot start waits for its next change. */
   readonly watch: boolean;
-  /**
-   * Refuses an app that has just been loaded, for good. `values`: version of the V8 values of its worker; undefined if that has
-   * none. Left out: all are taken. @throws ServeError
-   */
-  readonly checkApp?: (info: LoadedInfo, values: number | undefined) => void;
+  /** Refuses an app that has just been loaded, for good. `hello`: that of its worker. Left out: all are taken. @throws ServeError */
+  readonly checkApp?: (info: LoadedInfo, program: WorkerProgram, hello: Hello) => void;
   /** Whether the load of every model is measured, for metrics. */
   readonly measuresLoad: boolean;
 }

@@ -6,7 +6,7 @@
  * (`#lost`): its calls go back or fail. Gone (`#gone`): its slot decides what follows, then log, report, memory.
  */
 import { ServeError } from '../../protocol/errors.js';
-import type { LoadedInfo } from '../../protocol/wire/messages.js';
+import type { Hello, LoadedInfo } from '../../protocol/wire/messages.js';
 import type { Call } from '../dispatch/call.js';
 import type { Placement } from '../machine/placement.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
@@ -69,7 +69,7 @@ export class WorkerEvents {
     const { generations, resources } = this.#model;
     const { spec, options, skipsWarmUp } = generations.newest;
     const worker: WorkerHandle = startWorker(spec, options, resources, slot, skipsWarmUp, {
-      loaded: (info, values) => this.#loaded(worker, info, values),
+      loaded: (info, hello) => this.#loaded(worker, info, hello),
       finished: (call, runMs) => this.#finished(worker, call, runMs),
       told: (event) => this.#told(slot, worker, event),
     });
@@ -122,10 +122,10 @@ export class WorkerEvents {
     }
   }
 
-  #loaded(worker: WorkerHandle, info: LoadedInfo, values: number | undefined): LoadedLimits {
+  #loaded(worker: WorkerHandle, info: LoadedInfo, hello: Hello): LoadedLimits {
     const { generations, resources } = this.#model;
-    resources.checkApp?.(info, values);
     const app = generations.of(worker) as Generation;
+    resources.checkApp?.(info, app.spec.program, hello);
     app.update(info);
     if (app === generations.inForce) applyApp(this.#model);
     const { spec, options } = app;

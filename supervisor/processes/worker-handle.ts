@@ -7,7 +7,7 @@
  *    calls are handed back; and when it is gone: then its death is reported.
  */
 import { ServeError, protocolError } from '../../protocol/errors.js';
-import type { LoadedInfo, Message, StartSpec } from '../../protocol/wire/messages.js';
+import type { Hello, LoadedInfo, Message, StartSpec } from '../../protocol/wire/messages.js';
 import { CallWorker } from '../calls/call-worker.js';
 import { callFacts, type Call } from '../dispatch/call.js';
 import { Timers } from '../machine/limit-timer.js';
@@ -39,7 +39,8 @@ export class WorkerHandle extends CallWorker {
   readonly #stop: WorkerStop;
   readonly #end: WorkerEnd;
   readonly #webhooks: WorkerWebhooks;
-  #values: number | undefined;
+  /** Comes before all else. */
+  #hello: Hello | undefined;
   /** Its activity when its stream ended. */
   #lastMoment: Pick<WorkerDeath, 'during' | 'inWarmUp' | 'call'> = { during: 'start', call: null };
 
@@ -145,7 +146,7 @@ export class WorkerHandle extends CallWorker {
       case 'body':
         return this.#webhooks.take(message, pieces);
       case 'hello':
-        this.#values = message.values;
+        this.#hello = message;
         return this.#start.onHello(message.protocol);
       case 'loaded':
         return this.#onLoaded(message.info);
@@ -169,7 +170,7 @@ export class WorkerHandle extends CallWorker {
     state.enter('loaded');
     if (state.name !== 'initializing') return; // asked to stop meanwhile: the code that it has loaded may be out of date
     try {
-      const limits = this.#listener.loaded(info, this.#values);
+      const limits = this.#listener.loaded(info, this.#hello as Hello);
       this.limits = limits;
       this.places = info.concurrency ?? 1;
       process.begun.concurrency = this.places;

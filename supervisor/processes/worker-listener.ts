@@ -1,6 +1,6 @@
 /** The interface between a worker and its model, besides calls: limits for the worker, and its events. */
 import type { ServeError } from '../../protocol/errors.js';
-import type { LoadedInfo, Message, Metric, WebhookOrder } from '../../protocol/wire/messages.js';
+import type { Hello, LoadedInfo, Message, Metric, WebhookOrder } from '../../protocol/wire/messages.js';
 import type { Call } from '../dispatch/call.js';
 import type { NamedLimit } from '../machine/limit-timer.js';
 import type { CallLimits } from '../calls/call-worker.js';
@@ -69,7 +69,7 @@ export interface WorkerListener {
    * The app is imported. Returns the limits from now on. `values`: version of the worker's V8 values, as it said in `hello`.
    * @throws SERVE_CONFIG if its options are wrong
    */
-  loaded(info: LoadedInfo, values: number | undefined): LoadedLimits;
+  loaded(info: LoadedInfo, hello: Hello): LoadedLimits;
   finished(call: Call, runMs: number | null): void;
   told(event: WorkerEvent): void;
 }

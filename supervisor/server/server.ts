@@ -64,7 +64,7 @@ export class Server {
   readonly #closing: Closing;
   readonly #unsent: UnsentAnswers;
   readonly #answers = new AnswerCounts();
-  readonly #functions = new FunctionCalls();
+  readonly #functions = new FunctionCalls((...ended) => this.#metrics.calls.functionEnded(...ended));
   readonly #host: ModelHost;
   readonly #sources: StatusSources;
   readonly #metrics: MetricsParts;

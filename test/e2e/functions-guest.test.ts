@@ -1,9 +1,11 @@
 /** A program with functions of models stays its own: it ends when it wants, prints what it wants, and leaves nothing behind. */
 import assert from 'node:assert/strict';
-import { dirname } from 'node:path';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { runProgram } from '../helpers/programs.js';
-import { eventually, isAlive } from '../helpers/server.js';
+import { ROOT, eventually, isAlive } from '../helpers/server.js';
 
 const BEGIN = `
   import { supervise } from 'banana-serve';
@@ -136,6 +138,22 @@ describe('a program with a function', { timeout: 120_000 }, () => {
         );`);
       assert.match((await program.ended).stdout, outcome);
     });
+
+  test('a worker in a Node whose V8 writes other values is refused, naming both', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'banana-other-node-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const preload = join(ROOT, 'test/fixtures/functions/other-v8.mjs');
+    const other = `#!/bin/sh\nexec ${process.execPath} --import ${preload} "$@"\n`;
+    writeFileSync(join(folder, 'node'), other, { mode: 0o755 });
+    const program = runProgram(`
+      Object.defineProperty(process, 'versions', { value: { ...process.versions, electron: '30.0.0' } });
+      process.env.PATH = ${JSON.stringify(folder)};
+      const { supervise } = await import('banana-serve');
+      await supervise('test/fixtures/functions/tells.mjs').catch(({ code, message }) => console.log(code, message));`);
+    const { stdout } = await program.ended;
+    const names = `the V8 of node v\\S+ writes values of version 99, that of this program \\(node v\\S+\\) of version \\d+`;
+    assert.match(stdout, new RegExp(`^SERVE_APP_INVALID .*${names}\\.`));
+  });
 
   test('loads no HTTP server', async () => {
     const program = runProgram(`${BEGIN}

@@ -25,6 +25,9 @@ interface Words {
 interface Numbers {
   inference(): Promise<Generator<Promise<number>>>;
 }
+interface Optional {
+  inference(input?: Text, ctx?: InferenceContext): string;
+}
 interface Batch {
   inferenceBatch(inputs: readonly Text[]): Promise<number[]>;
 }
@@ -43,8 +46,16 @@ export const answered = async (): Promise<void> => {
 
   const _words = await (await supervise<Words>('./words.ts'))({ text: '' });
   same<typeof _words, AsyncIterableIterator<string>>();
-  const _numbers = await (await supervise<Numbers>('./numbers.ts'))(undefined);
+  const _numbers = await (await supervise<Numbers>('./numbers.ts'))();
   same<typeof _numbers, AsyncIterableIterator<number>>();
+
+  const maybe = await supervise<Optional>('./optional.ts');
+  const _maybe = [await maybe(), await maybe({ text: '' }), await maybe(undefined, { timeoutMs: 5 })];
+  same<typeof _maybe, string[]>();
+  // @ts-expect-error the input has another type
+  await maybe({ txt: '' });
+  // @ts-expect-error the input is needed
+  await embed();
 
   const _one = await (await supervise<Batch>('./batch.ts'))({ text: '' });
   same<typeof _one, number>();
@@ -58,6 +69,7 @@ export const answered = async (): Promise<void> => {
     same<[typeof _worker, typeof _how], [number, string]>(),
   );
   same<ReturnType<typeof any.close>, Promise<void>>();
+  same<ReturnType<typeof any.metrics>, Promise<string>>();
 };
 
 export const refused = async (): Promise<void> => {

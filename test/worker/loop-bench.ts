@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { Channel } from '../../protocol/wire/channel.js';
 import type { Call, Message } from '../../protocol/wire/messages.js';
 import { NO_WISHES } from '../../worker/api/input-wishes.js';
-import type { Signature } from '../../worker/api/tensor.js';
+import type { Signature } from '../../protocol/values/tensor.js';
 import type { InferenceContext } from '../../worker/api/types.js';
 import { RunLoop, type RunLoopOptions } from '../../worker/run/run-loop.js';
 import { Tap, nextTurn, type Received } from '../protocol/streams.js';

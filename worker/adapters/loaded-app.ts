@@ -1,6 +1,6 @@
 /** The interface of an app for the run loop. Each file in `adapters/` implements it for one way of writing an app. */
 import type { LoadedInfo, Metric, StartSpec } from '../../protocol/wire/messages.js';
-import type { Signature } from '../api/tensor.js';
+import type { Signature } from '../../protocol/values/tensor.js';
 import type { InputWishes } from '../api/input-wishes.js';
 import type { CallInfo } from '../api/call-info.js';
 import type { InitContext } from '../api/types.js';

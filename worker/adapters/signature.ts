@@ -7,7 +7,7 @@ import {
   kindOf,
   MAX_DIMENSIONS,
   shown,
-} from '../api/tensor.js';
+} from '../../protocol/values/tensor.js';
 
 /** Returns the app's signature, if it exports one. @throws a TypeError that names the tensor if it is no signature */
 export function signatureOf(exports: Readonly<Record<string, unknown>>): { signature?: Signature } {

@@ -1,7 +1,7 @@
 /** The types that a model author may import: `import type { … } from 'banana-serve'`. */
 
 import type { ConfigOptions } from '../../protocol/option-types.js';
-import type { Signature } from './tensor.js';
+import type { Signature } from '../../protocol/values/tensor.js';
 
 /** A logger whose lines appear in the server's log with worker and request id. */
 export interface AppLog {

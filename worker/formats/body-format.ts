@@ -1,6 +1,6 @@
 /** The interface of a wire format, in both directions. Each file in this folder that exports `FORMAT` is one. */
 import type { Call } from '../../protocol/wire/messages.js';
-import type { Signature } from '../api/tensor.js';
+import type { Signature } from '../../protocol/values/tensor.js';
 import type { CallParams } from '../api/types.js';
 import type { Reply } from './reply.js';
 

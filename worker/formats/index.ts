@@ -1,7 +1,7 @@
 /** Finds wire formats by name: the file of that name in this folder. A new format is a file, and no line here. */
 import { badBody, type ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
-import type { Signature } from '../api/tensor.js';
+import type { Signature } from '../../protocol/values/tensor.js';
 import type { BodyFormat, EncodedOutput, Exchange } from './body-format.js';
 import { FORMAT as BYTES } from './bytes.js';
 import { FORMAT as FORM } from './form.js';

@@ -5,7 +5,7 @@
 import { badBody, ServeError } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/text/headers.js';
 import type { Call } from '../../protocol/wire/messages.js';
-import { type Signature, shown } from '../api/tensor.js';
+import { type Signature, shown } from '../../protocol/values/tensor.js';
 import type { CallParams } from '../api/types.js';
 import type { DialectFormat, Exchange } from './body-format.js';
 import { writeJson } from './json.js';

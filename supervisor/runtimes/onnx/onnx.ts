@@ -34,6 +34,7 @@ async function programOf(
     },
     label: 'onnx',
     mayWait: true,
+    values: 'msgpack-values',
     watches: [app],
     isSingleFile: true,
     hasCode: false,

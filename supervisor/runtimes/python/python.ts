@@ -75,6 +75,7 @@ export const python: Runtime = {
       env: { PYTHONUNBUFFERED: '1' },
       label: 'python',
       mayWait: true,
+      values: 'msgpack-values',
       interpreter: { path, version },
       threadVariables: ['OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS'],
       watches: [app],

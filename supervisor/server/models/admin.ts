@@ -107,7 +107,8 @@ export class ModelAdmin implements ModelManagement {
   async add(plan: ModelPlan): Promise<ManagedModel> {
     const make = (): ManagedModel => this.#make(plan);
     const model = await releasedOnFailure(plan.release, () => this.registry.register(plan.spec, make));
-    for (const warning of plan.spec.program.warnings) this.#log.warn(warning);
+    const of = this.#isNamed ? { model: labelOf(plan.spec) } : {};
+    for (const warning of plan.spec.program.warnings) this.#log.warn(of, warning);
     await this.#watch(model);
     return model;
   }

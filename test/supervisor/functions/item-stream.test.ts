@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { serialize } from 'node:v8';
+import { V8_VALUES } from '../../../protocol/values/v8-values.js';
 import { ItemStream } from '../../../supervisor/functions/item-stream.js';
 
 function framed(values: readonly unknown[]): Buffer {
@@ -19,7 +20,7 @@ test('items come whole, whatever the parts; each part is confirmed once its item
   const values = ['a', { b: 'x'.repeat(300) }, new Uint8Array(2000).fill(7), null];
   const bytes = framed(values);
   for (const size of [1, 3, 4, 5, 100, bytes.length]) {
-    const stream = new ItemStream(() => assert.fail('nobody leaves'));
+    const stream = new ItemStream(V8_VALUES, () => assert.fail('nobody leaves'));
     let taken = 0;
     let parts = 0;
     for (let at = 0; at < bytes.length; at += size) {

@@ -1,7 +1,7 @@
 /** Calls in a dialect's own format, whose writer waits and knows what its reader found. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Signature } from '../../../worker/api/tensor.js';
+import type { Signature } from '../../../protocol/values/tensor.js';
 import { ITEMS } from '../../../worker/api/input-wishes.js';
 import { Reply } from '../../../worker/formats/reply.js';
 import { LOADED_FORMATS } from '../../../worker/formats/index.js';

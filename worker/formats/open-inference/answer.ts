@@ -1,7 +1,7 @@
 /** Writes answers of the Open Inference Protocol: JSON, with the tensors in it or, as raw bytes, behind it. */
 import { escapeNonAscii } from '../../../protocol/text/charsets.js';
 import { ServeError } from '../../../protocol/errors.js';
-import { shown, type Tensor } from '../../api/tensor.js';
+import { shown, type Tensor } from '../../../protocol/values/tensor.js';
 import { elementsText } from './elements.js';
 import { bytesOfTensor } from './raw-data.js';
 import type { WantedOutputs } from './request.js';

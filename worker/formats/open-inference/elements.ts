@@ -1,6 +1,6 @@
 /** The elements of each datatype: from values of JSON or of an app's lists to the data of a tensor, and to JSON. */
 import { isUtf8 } from 'node:buffer';
-import { shown, type Datatype, type Tensor, type TensorData } from '../../api/tensor.js';
+import { shown, type Datatype, type Tensor, type TensorData } from '../../../protocol/values/tensor.js';
 import { halfBitsOf, numberOfHalfBits, type HalfFloat } from './half-floats.js';
 
 /** Makes the error of an input or an output; `text` continues its name, such as `Input "x"`. */

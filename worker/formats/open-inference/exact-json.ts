@@ -6,7 +6,7 @@
  * may have changed a number that matters, does a reader of our own read the digits.
  */
 import { badBody, type ServeError } from '../../../protocol/errors.js';
-import { MAX_DIMENSIONS } from '../../api/tensor.js';
+import { MAX_DIMENSIONS } from '../../../protocol/values/tensor.js';
 
 /** Far more than the lists of a tensor, and far less than the stack holds. */
 const MAX_DEPTH = 2 * MAX_DIMENSIONS;

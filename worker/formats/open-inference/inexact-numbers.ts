@@ -1,5 +1,5 @@
 /** Finds the numbers of a request that `JSON.parse` may have changed. */
-import { MAX_DIMENSIONS } from '../../api/tensor.js';
+import { MAX_DIMENSIONS } from '../../../protocol/values/tensor.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 

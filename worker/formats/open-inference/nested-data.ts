@@ -10,7 +10,7 @@ import {
   typedArrayName,
   type Datatype,
   type TensorData,
-} from '../../api/tensor.js';
+} from '../../../protocol/values/tensor.js';
 import { fill, type Filling, type Refuse } from './elements.js';
 
 /**

@@ -12,7 +12,7 @@ import {
   Tensor,
   typedArrayName,
   type Datatype,
-} from '../../api/tensor.js';
+} from '../../../protocol/values/tensor.js';
 import { notDataOf } from '../../values/not-data.js';
 import type { Refuse } from './elements.js';
 import { shapeOfLists, tensorOfList } from './nested-data.js';

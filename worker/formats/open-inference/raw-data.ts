@@ -2,7 +2,14 @@
  * The binary tensor data extension: the elements of a tensor as bytes, little-endian and row-major. The computers that
  * run Node are little-endian, so bytes are the memory of typed arrays.
  */
-import { elementCount, newData, shown, Tensor, type Datatype, type TensorData } from '../../api/tensor.js';
+import {
+  elementCount,
+  newData,
+  shown,
+  Tensor,
+  type Datatype,
+  type TensorData,
+} from '../../../protocol/values/tensor.js';
 import { isWellFormed, type Refuse } from './elements.js';
 
 /** Bytes of the length before each element of BYTES. */

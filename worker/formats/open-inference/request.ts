@@ -10,7 +10,7 @@ import {
   shown,
   Tensor,
   type Datatype,
-} from '../../api/tensor.js';
+} from '../../../protocol/values/tensor.js';
 import { jsonTextOf } from '../json.js';
 import type { Refuse } from './elements.js';
 import { readExactJson } from './exact-json.js';

@@ -8,7 +8,7 @@ import {
   shown,
   type Datatype,
   type Tensor,
-} from '../../api/tensor.js';
+} from '../../../protocol/values/tensor.js';
 import type { Refuse } from './elements.js';
 import { tensorOfBytes } from './raw-data.js';
 

@@ -1,6 +1,6 @@
 /** The inputs of one call as tensors by name, checked before native code gets them, from what a format has read. */
 import { badBody } from '../../../protocol/errors.js';
-import { type Signature, type TensorSpec, kindOf, shown, Tensor } from '../../api/tensor.js';
+import { type Signature, type TensorSpec, kindOf, shown, Tensor } from '../../../protocol/values/tensor.js';
 import type { Refuse } from '../../formats/open-inference/elements.js';
 import { shapeOfLists, tensorOfList } from '../../formats/open-inference/nested-data.js';
 import {

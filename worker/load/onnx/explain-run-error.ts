@@ -4,7 +4,7 @@
  */
 import { badBody, describeThrown, ServeError } from '../../../protocol/errors.js';
 import { asSentence } from '../../../protocol/text/sentences.js';
-import { shown } from '../../api/tensor.js';
+import { shown } from '../../../protocol/values/tensor.js';
 import { isOutOfMemory } from '../../failures/outlook.js';
 import { stackOfApp } from '../../process/stack-frame.js';
 import type { Onnxruntime } from './onnxruntime.js';

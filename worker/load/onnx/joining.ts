@@ -2,7 +2,7 @@
  * Whether rows of several calls may run together. That is a claim about the model which no example proves, so it needs the
  * model's own word, or the operator's: one name for the first dimension of everything.
  */
-import type { Signature } from '../../api/tensor.js';
+import type { Signature } from '../../../protocol/values/tensor.js';
 import { FREE } from '../../formats/open-inference/signed-inputs.js';
 import type { DeclaredShape, ModelWords } from './model-words.js';
 

@@ -1,6 +1,6 @@
 /** Tensors of onnxruntime, from ours and back. Their data is not copied. */
 import { isUtf8 } from 'node:buffer';
-import { DATATYPES as ALL, Tensor, type Datatype, type TensorData } from '../../api/tensor.js';
+import { DATATYPES as ALL, Tensor, type Datatype, type TensorData } from '../../../protocol/values/tensor.js';
 import type { Refuse } from '../../formats/open-inference/elements.js';
 import type { Onnxruntime } from './onnxruntime.js';
 

@@ -1,5 +1,10 @@
 /** Tensors as nested lists, for answers in JSON and MessagePack. */
-import { elementCount, type Datatype, type Tensor, type TensorData } from '../../api/tensor.js';
+import {
+  elementCount,
+  type Datatype,
+  type Tensor,
+  type TensorData,
+} from '../../../protocol/values/tensor.js';
 import { numberOfHalfBits } from '../../formats/open-inference/half-floats.js';
 
 /** The elements nested as the shape is; a single element without any list if the shape is `[]`. */

@@ -7,7 +7,7 @@
  * 4. The outputs are split, and leave as the inputs came: as tensors or as lists.
  */
 import { halvesOf } from '../../adapters/batch-entries.js';
-import type { Signature } from '../../api/tensor.js';
+import type { Signature } from '../../../protocol/values/tensor.js';
 import { hintOnce } from '../../process/hint-once.js';
 import { readCallInputs, type CallInputs } from './call-inputs.js';
 import { explainRunError } from './explain-run-error.js';

@@ -25,7 +25,7 @@ import { sampleInputs } from './sample-inputs.js';
 import { createSession, optimizedOptions, sessionOptions } from './session.js';
 import { readModelWords } from './model-words.js';
 import { signatureOfSession } from './session-signature.js';
-import type { Signature } from '../../api/tensor.js';
+import type { Signature } from '../../../protocol/values/tensor.js';
 import type { Tensors } from './rows.js';
 
 const DEVICE = { gpu: null, threads: 1 };

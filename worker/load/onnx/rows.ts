@@ -1,5 +1,5 @@
 /** Joins the rows of several calls into the inputs of one run, and splits its outputs again. */
-import { Tensor, type Datatype, type TensorData } from '../../api/tensor.js';
+import { Tensor, type Datatype, type TensorData } from '../../../protocol/values/tensor.js';
 
 /** Tensors by name. */
 export type Tensors = Readonly<Record<string, Tensor>>;

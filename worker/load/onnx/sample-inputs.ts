@@ -6,7 +6,7 @@ import {
   type TensorData,
   type Signature,
   type TensorSpec,
-} from '../../api/tensor.js';
+} from '../../../protocol/values/tensor.js';
 import { fill, type Filling } from '../../formats/open-inference/elements.js';
 import { FREE } from '../../formats/open-inference/signed-inputs.js';
 import type { Tensors } from './rows.js';

@@ -1,5 +1,5 @@
 /** The signature of a model, from what its session says of the inputs and outputs. */
-import { type Signature, type TensorSpec, shown } from '../../api/tensor.js';
+import { type Signature, type TensorSpec, shown } from '../../../protocol/values/tensor.js';
 import { FREE } from '../../formats/open-inference/signed-inputs.js';
 import { AppLoadError } from '../explain-load-error.js';
 import type { ModelWords } from './model-words.js';

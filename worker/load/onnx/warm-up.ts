@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describeThrown } from '../../../protocol/errors.js';
 import { asSentence } from '../../../protocol/text/sentences.js';
-import type { Signature } from '../../api/tensor.js';
+import type { Signature } from '../../../protocol/values/tensor.js';
 import type { WarmUp } from '../../adapters/loaded-app.js';
 import { readJson } from '../../formats/json.js';
 import type { OnnxModel } from './onnx-model.js';

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { Datatype } from '../../../../worker/api/tensor.js';
+import type { Datatype } from '../../../../protocol/values/tensor.js';
 import { readJson } from '../../../../worker/formats/json.js';
 import { OpenInferenceExchange } from '../../../../worker/formats/open-inference.js';
 import { PLAIN_HEAD, Reply } from '../../../../worker/formats/reply.js';

@@ -1,6 +1,6 @@
 /** Loads a model in this process as a worker does. */
 import { createRequire } from 'node:module';
-import type { Signature } from '../../../../worker/api/tensor.js';
+import type { Signature } from '../../../../protocol/values/tensor.js';
 import type { WARM_UP, WarmUp } from '../../../../worker/adapters/loaded-app.js';
 import { exportsOfModel } from '../../../../worker/load/onnx/exports-of-model.js';
 

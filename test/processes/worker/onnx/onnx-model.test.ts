@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { Tensor } from '../../../../worker/api/tensor.js';
+import { Tensor } from '../../../../protocol/values/tensor.js';
 import { WARM_UP } from '../../../../worker/adapters/loaded-app.js';
 import { writeHintsTo } from '../../../../worker/process/hint-once.js';
 import { leftOutText } from '../../../../worker/load/onnx/session-signature.js';

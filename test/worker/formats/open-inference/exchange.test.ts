@@ -1,7 +1,7 @@
 /** One call of the Open Inference Protocol, from its body and headers to its answer's. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tensor } from '../../../../worker/api/tensor.js';
+import { Tensor } from '../../../../protocol/values/tensor.js';
 import { OpenInferenceExchange } from '../../../../worker/formats/open-inference.js';
 import { PLAIN_HEAD, Reply, type ReplyBody } from '../../../../worker/formats/reply.js';
 import { callWith } from '../../calls.js';

@@ -1,7 +1,7 @@
 /** Values of apps as tensors by name. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tensor, type TensorSpec } from '../../../../worker/api/tensor.js';
+import { Tensor, type TensorSpec } from '../../../../protocol/values/tensor.js';
 import { outputsOf } from '../../../../worker/formats/open-inference/outputs.js';
 import { serveError } from '../../refusals.js';
 import { spec } from './tensors.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { DATATYPES, Tensor } from '../../../../worker/api/tensor.js';
+import { DATATYPES, Tensor } from '../../../../protocol/values/tensor.js';
 import { readRequest, type InferRequest } from '../../../../worker/formats/open-inference/request.js';
 import { serveError } from '../../refusals.js';
 import { anyTensor, spec } from './tensors.js';

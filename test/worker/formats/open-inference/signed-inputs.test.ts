@@ -1,7 +1,7 @@
 /** Inputs against a signature. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tensor } from '../../../../worker/api/tensor.js';
+import { Tensor } from '../../../../protocol/values/tensor.js';
 import { checkInputs } from '../../../../worker/formats/open-inference/signed-inputs.js';
 import { serveError } from '../../refusals.js';
 import { spec } from './tensors.js';

@@ -1,6 +1,6 @@
 /** Tensors and signatures for tests. */
 import fc from 'fast-check';
-import { elementCount, Tensor, type Datatype, type TensorSpec } from '../../../../worker/api/tensor.js';
+import { elementCount, Tensor, type Datatype, type TensorSpec } from '../../../../protocol/values/tensor.js';
 
 export function spec(datatype: Datatype, shape: readonly number[], name = 'x'): TensorSpec {
   return { name, datatype, shape };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Signature, Tensor, type Datatype } from '../../../../worker/api/tensor.js';
+import { type Signature, Tensor, type Datatype } from '../../../../protocol/values/tensor.js';
 import { readCallInputs } from '../../../../worker/load/onnx/call-inputs.js';
 
 function wants(inputs: Readonly<Record<string, readonly [Datatype, readonly number[]]>>): Signature {

@@ -1,7 +1,7 @@
 /** Messages of onnxruntime 1.30; `test/e2e/onnx-errors.test.ts` has some of them from real runs. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tensor } from '../../../../worker/api/tensor.js';
+import { Tensor } from '../../../../protocol/values/tensor.js';
 import { Retirement } from '../../../../worker/failures/retirement.js';
 import { explainRunError } from '../../../../worker/load/onnx/explain-run-error.js';
 import { lostGpu } from '../../lost-gpu.js';

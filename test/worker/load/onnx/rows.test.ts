@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tensor } from '../../../../worker/api/tensor.js';
+import { Tensor } from '../../../../protocol/values/tensor.js';
 import { arrangeRuns, haveRows, joinRows, rowsOf, splitRows } from '../../../../worker/load/onnx/rows.js';
 
 /** A tensor whose elements count up from `from`. */

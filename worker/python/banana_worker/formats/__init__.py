@@ -56,6 +56,9 @@ class AnyExchange:
     """The body and the answer of one call in a dialect's own format. It may keep what the reader learns for the
     writer."""
 
+    # The caller is a program: it may see the app's own exception, and None is an answer.
+    is_of_program = False
+
     def __init__(self, call: Call, signature: Optional[Signature] = None) -> None:
         """`signature`: None for an app that has none."""
         self.call = call

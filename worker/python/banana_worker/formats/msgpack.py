@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from struct import pack
-from typing import List, Sequence, Tuple
+from typing import Any, List, NamedTuple, Sequence, Tuple
 
 from banana_worker.failures.sentences import as_sentence
 from banana_worker.formats.msgpack_reader import read_value
@@ -29,8 +29,16 @@ def write(value: object, call: Call) -> Tuple[str, bytes]:
     return "application/msgpack", write_value(plain_value(value, is_binary=True))
 
 
+class Extension(NamedTuple):
+    """A value of a type that MessagePack itself does not have."""
+
+    kind: int
+    # Bytes, or views of some.
+    pieces: List[Any]
+
+
 def write_value(value: object) -> bytes:
-    """The bytes of a value made only of None, bool, int within 64 bits, float, str, bytes, list and dict."""
+    """The bytes of a value made only of None, bool, int within 64 bits, float, str, bytes, list, dict and Extension."""
     pieces: List[bytes] = []
     _write(value, pieces)
     return b"".join(pieces)
@@ -57,6 +65,9 @@ def _write(value: object, out: List[bytes]) -> None:
         for key, item in value.items():
             _write(key, out)
             _write(item, out)
+    elif isinstance(value, Extension):
+        out.append(pack(">BIB", 0xC9, sum(memoryview(piece).nbytes for piece in value.pieces), value.kind))
+        out.extend(value.pieces)
     else:
         assert isinstance(value, list), "values are made plain before they are written"
         out.append(_head(len(value), (0x90, 16), ((0xDC, "H"), (0xDD, "I"))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 from struct import Struct
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Tuple, Type
 
 # Deeper values would come near the recursion limit of Python: each level takes four frames of 1000.
 MAX_DEPTH = 128
@@ -19,16 +19,7 @@ _LARGE_MAP = 1000
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def read_value(data: bytes) -> object:
-    """The one value that `data` contains. @raises ValueError if it is empty, contains more, or is not MessagePack"""
-    reader = _Reader(data)
-    value = reader.value(0)
-    if reader.at != len(data):
-        raise ValueError(f"{len(data) - reader.at} bytes follow the value")
-    return value
-
-
-class _Reader:
+class Reader:
     def __init__(self, data: bytes) -> None:
         self.data = data
         # The place of the next byte to read.
@@ -121,12 +112,22 @@ class _Reader:
         if depth >= MAX_DEPTH:
             raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
 
-    def extension(self, size: int) -> datetime:
-        kind = self.take(1)[0]
-        data = self.take(size)
+    def extension(self, size: int) -> object:
+        return self.extended(self.take(1)[0], self.take(size))
+
+    def extended(self, kind: int, data: bytes) -> object:
         if kind != _TIMESTAMP:
             raise ValueError(f"extension type {kind - 0x100 if kind > 0x7F else kind} is not supported")
         return _timestamp(data)
+
+
+def read_value(data: bytes, reader_class: Type[Reader] = Reader) -> object:
+    """The one value that `data` contains. @raises ValueError if it is empty, contains more, or is not MessagePack"""
+    reader = reader_class(data)
+    value = reader.value(0)
+    if reader.at != len(data):
+        raise ValueError(f"{len(data) - reader.at} bytes follow the value")
+    return value
 
 
 def _cut_short() -> ValueError:

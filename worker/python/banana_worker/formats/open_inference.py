@@ -9,6 +9,7 @@ from typing import Any, Dict, Optional
 from urllib.parse import parse_qs
 
 from banana_worker.formats import AnyExchange
+from banana_worker.formats.error_text import error_text
 from banana_worker.formats.reply import BytesBody, Reply, ReplyHead, StreamBody
 from banana_worker.formats.tensors.answer import write_answer
 from banana_worker.formats.tensors.arrays import for_app
@@ -17,8 +18,7 @@ from banana_worker.formats.tensors.request import InferRequest, read_request
 from banana_worker.formats.tensors.signed_inputs import check_inputs
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
-from banana_worker.text.header_params import media_type
-from banana_worker.values.json_encoding import json_bytes, json_text
+from banana_worker.values.json_encoding import json_bytes
 from banana_worker.values.tensor import Signature
 
 # The words for the client of a custom service.
@@ -52,7 +52,7 @@ class Exchange(AnyExchange):
         if isinstance(body, StreamBody):
             raise _refusal("This app streams its answer; a call of its own route gets it.")
         if head.status >= 400:
-            error = json_bytes({"error": _error_text(head.content_type, body)}, self.call.ascii_json)
+            error = json_bytes({"error": error_text(head.content_type, body)}, self.call.ascii_json)
             return Reply(head._replace(content_type="application/json"), BytesBody(error))
         if isinstance(body, BytesBody):
             raise _refusal(
@@ -85,26 +85,6 @@ def _json_bytes_of(headers: str) -> Optional[int]:
         return int(text)
     message = f"{_JSON_BYTES_HEADER} must be a whole number of bytes, not {json.dumps(text[:60])}."
     raise ServeError("SERVE_BAD_BODY", message)
-
-
-def _error_text(content_type: str, body: Any) -> str:
-    """The message of an error as most apps write one, else all of it."""
-    value: Any = _parsed(content_type, body.data) if isinstance(body, BytesBody) else body.value
-    error = value
-    for name in ("error", "message"):
-        error = error.get(name, error) if isinstance(error, dict) else error
-    return error if isinstance(error, str) else json_text(value)
-
-
-def _parsed(content_type: str, data: Any) -> Any:
-    try:
-        text = bytes(data).decode()
-    except UnicodeDecodeError:
-        return "The app refused this call."
-    try:
-        return json.loads(text) if media_type(content_type) == "application/json" else text
-    except ValueError:
-        return text
 
 
 def _refusal(message: str) -> ServeError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Union
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 from banana_worker.protocol.errors import ServeError
 
@@ -44,6 +44,8 @@ class StreamBody(NamedTuple):
     type_from_chunk: bool = False
     # The client's Accept header decides the encoding and the head.
     by_accept: bool = False
+    # Makes bytes of each item; None: its type says how.
+    encode: Optional[Callable[[object], bytes]] = None
 
 
 class Reply:

@@ -125,6 +125,8 @@ def _reply_answer(reply: Reply, call: Call) -> Answer:
     if isinstance(body, ResultBody):
         content_type, data = _result(body.value, call)
         return WholeAnswer(head if head.content_type else head._replace(content_type=content_type), data)
+    if body.encode is not None:
+        return _streamed(body.items, ItemEncoder(lambda first: head, body.encode))
     return _streamed(body.items, encoder_for(call.accept) if body.by_accept else raw_items(head, body.type_from_chunk))
 
 

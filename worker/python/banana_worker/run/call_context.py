@@ -171,10 +171,14 @@ class CallContext:
 
     def progress(self, fraction: float, text: str = "") -> None:
         """Reports how far the job is: a fraction from 0 to 1, and up to 200 characters for people. The newest one
-        counts, four a second are sent. Does nothing in a call whose client waits. Raises TypeError, ValueError."""
+        counts, four a second are sent. Does nothing in a call over HTTP whose client waits. Raises TypeError, ValueError."""
         newest = report_of(fraction, text)
         if self._progress is not None:
             self._progress.report(newest)
+
+    def report_to(self, channel: Channel) -> None:
+        """For the worker: the caller is a program, which learns of progress as a job does."""
+        self._progress = Progress(channel, self.call.id)
 
     def end(self) -> None:
         """For the worker: the call gets its ending, and nothing more may be reported of it."""

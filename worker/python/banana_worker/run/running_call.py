@@ -10,7 +10,7 @@ import time
 from typing import Any, List, Optional
 
 from banana_worker.failures.failure import failure_of
-from banana_worker.failures.thrown import is_a
+from banana_worker.failures.thrown import class_name, is_a, text_of
 from banana_worker.formats import AnyExchange, exchange_of
 from banana_worker.formats.input_wishes import InputWishes
 from banana_worker.formats.read_input import read_input
@@ -108,6 +108,8 @@ class RunningCall:
     def _read_in_exchange(self, wishes: InputWishes) -> object:
         call, body = self.call, self.ctx.body
         exchange = self._exchange = exchange_of(call, self._host.app.description.signature)
+        if exchange.is_of_program:
+            self.ctx.report_to(self._host.channel)
         if call.format != call.answer:
             return read_input(call, body, wishes)
         given = read_input(call, body, wishes, exchange)
@@ -126,6 +128,10 @@ class RunningCall:
         """Whether the exception is a Response that can still answer the call."""
         has_begun = self.socket is not None or (self.stream is not None and self.stream.begun)
         return is_a(raised, Response) and not has_begun
+
+    @property
+    def _is_of_program(self) -> bool:
+        return self._exchange is not None and self._exchange.is_of_program
 
     @property
     def run_ms(self) -> float:
@@ -158,9 +164,9 @@ class RunningCall:
         if raised is not None:
             self.fail(raised)
             return raised
-        if (output is None or type(output) is tuple) and not self.cancelled:
-            hint_at(output, self._host.app.function(self.call.route))
         exchange = self._exchange
+        if (output is None or type(output) is tuple) and not self.cancelled and not self._is_of_program:
+            hint_at(output, self._host.app.function(self.call.route))
         answer = answer_of(output, self.call) if exchange is None else written_answer(output, self.call, exchange)
         if isinstance(answer, WholeAnswer):
             self._succeed(answer.head, answer.body)
@@ -199,7 +205,8 @@ class RunningCall:
             self.socket.end()
         error = failure_of(thrown, self._host.app.function(self.call.route), self.input)
         self._note_end()
-        send_error(self._host.channel, self.call.id, error, self.run_ms)
+        shown = thrown if self._is_of_program and error is not thrown else None
+        send_error(self._host.channel, self.call.id, error, self.run_ms, shown)
 
     def _note_end(self) -> None:
         """Called before the ending is sent: metrics and progress leave before it."""
@@ -222,12 +229,17 @@ class RunningCall:
         host.channel.send_body(packed, self.call.id, body)
 
 
-def send_error(channel: Channel, call_id: int, error: ServeError, run_ms: float) -> None:
-    """Sends the ending of a call that failed."""
+def send_error(
+    channel: Channel, call_id: int, error: ServeError, run_ms: float, thrown: Optional[BaseException] = None
+) -> None:
+    """Sends the ending of a call that failed. `thrown`: the app's own exception, for a caller that is a program."""
     message, detail = error.message[:MAX_TEXT_CHARS], error.detail[:MAX_TEXT_CHARS]
     fields: List[Any] = ["error", call_id, error.code, message, detail, run_ms]
-    if error.status or error.kind or error.issues:
+    if error.status or error.kind or error.issues or thrown is not None:
         fields += [error.status, error.kind]
-    if error.issues:
+    if error.issues or thrown is not None:
         fields.append([[list(path), text] for path, text in error.issues])
+    if thrown is not None:
+        text = (text_of(thrown) or "")[:MAX_TEXT_CHARS]
+        fields.append([class_name(thrown)[:MAX_TEXT_CHARS], text, detail])
     channel.send(fields)

@@ -19,14 +19,22 @@ Simpler = Callable[[object], object]
 
 def simpler(value: object) -> object:
     """One step from a value towards data; its parts may need another. @raises NotData"""
-    kind = type(value)
+    return _converter(type(value))(value)
+
+
+def is_array(value: object) -> bool:
+    """Whether `simpler` makes lists of its numbers: an array of numpy, a tensor of torch and the like."""
+    return _converter(type(value)) in (array_values.numpy_list, array_values.torch_list, array_values.array_list)
+
+
+def _converter(kind: type) -> Converter:
     convert = _known.get(kind)
     if convert is None:
         convert = _converter_for(kind) or _refuse
         if len(_known) >= _MAX_KNOWN:
             _known.clear()  # an app that makes classes as it runs must not fill the memory
         _known[kind] = convert
-    return convert(value)
+    return convert
 
 
 def simpler_without_bytes(value: object) -> object:

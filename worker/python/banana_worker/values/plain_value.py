@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Dict, List, Set
+from typing import Callable, Dict, List, Set
 
 from banana_worker.failures.outlook import is_of_process
 from banana_worker.failures.sentences import as_sentence, kind_of
@@ -21,11 +21,18 @@ from banana_worker.values.not_data import NotData
 MAX_DEPTH = 128
 
 
-def plain_value(value: object, is_binary: bool, simpler: Simpler = simpler, has_hints: bool = True) -> object:
+def plain_value(
+    value: object,
+    is_binary: bool,
+    simpler: Simpler = simpler,
+    has_hints: bool = True,
+    own: Callable[[object], object] = lambda value: None,
+) -> object:
     """`is_binary`: for a format with bytes and NaN, but without integers beyond 64 bits; otherwise for JSON, where
     NaN and infinities are None, for which the log has a hint if `has_hints`. `simpler` takes one step from any other
-    value towards data. @raises SERVE_OUTPUT_INVALID that names the place of a wrong value."""
-    whole = _Plain(is_binary, simpler)
+    value towards data. `own` returns the format's own form of a value, which is not looked into; None for most.
+    @raises SERVE_OUTPUT_INVALID that names the place of a wrong value."""
+    whole = _Plain(is_binary, simpler, own)
     try:
         plain = whole.convert(value, "output")
     except _Misplaced as cause:
@@ -47,9 +54,10 @@ class _Misplaced(Exception):
 
 
 class _Plain:
-    def __init__(self, is_binary: bool, simpler: Simpler) -> None:
+    def __init__(self, is_binary: bool, simpler: Simpler, own: Callable[[object], object]) -> None:
         self.is_binary = is_binary
         self.simpler = simpler
+        self.own = own
         # The place of the first number that became None.
         self.not_finite = ""
         self.ancestors: Set[int] = set()
@@ -68,7 +76,8 @@ class _Plain:
             return bytes(value)
         if self.is_binary and is_image(value):
             return png_bytes(value)
-        return self.inside(value, place)
+        own = self.own(value)
+        return self.inside(value, place) if own is None else own
 
     def number(self, value: float, place: str) -> object:
         if self.is_binary or value - value == 0:

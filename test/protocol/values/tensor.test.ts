@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import * as esModule from '../../../index.js';
-import { DATATYPES, Tensor, type AnyTensor, type Datatype } from '../../../worker/api/tensor.js';
+import { DATATYPES, Tensor, type AnyTensor, type Datatype } from '../../../protocol/values/tensor.js';
 
 const DATA: Readonly<Record<Datatype, unknown>> = {
   BOOL: Uint8Array.of(1, 0),
