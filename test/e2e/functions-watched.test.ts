@@ -13,8 +13,10 @@ type Tells = ModelFunction<{ inference: (input: Record<string, unknown>) => unkn
 /** A logger that notes the names of the models of its lines. */
 function namesOfLines(): { readonly names: Set<unknown>; readonly log: never } {
   const names = new Set<unknown>();
-  const note = (fields: { model?: string } | string, text?: string): unknown =>
-    names.add(typeof fields === 'string' ? fields : (fields.model ?? text));
+  const note = (fields: { readonly model?: string } | string, text?: string): unknown => {
+    const line = typeof fields === 'string' ? fields : text;
+    return names.add((fields as { model?: string }).model ?? /^Model (\S+)/.exec(line ?? '')?.[1] ?? line);
+  };
   return { names, log: { debug: note, info: note, warn: note, error: note } as never };
 }
 
