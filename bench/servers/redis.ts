@@ -32,8 +32,9 @@ export async function startBenchRedis(bench: Bench, folder: string): Promise<Ben
     },
   });
   const ended = async (): Promise<number> => {
-    const sets = await Promise.all(['completed', 'failed'].map((set) => client.keys(`banana:*:${set}`)));
-    const sizes = await Promise.all(sets.flat().map((key) => client.zCard(key)));
+    const queues = await client.sMembers('banana:queues');
+    const sets = queues.flatMap((queue) => [`banana:${queue}:completed`, `banana:${queue}:failed`]);
+    const sizes = await Promise.all(sets.map((key) => client.zCard(key)));
     return sizes.reduce((sum, size) => sum + size, 0);
   };
   return { url, use: async () => useFrom(await client.info('everything')), ended };

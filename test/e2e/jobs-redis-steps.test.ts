@@ -8,6 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { hasEnded, type JobRecord } from '../../supervisor/jobs/job-record.js';
+import { loadPackages } from '../../supervisor/jobs/redis/load-packages.js';
+import { stepScripts } from '../../supervisor/jobs/redis/step-scripts.js';
 import { LOCK_MS } from '../../supervisor/jobs/redis/redis-store.js';
 import { openFront, type Front } from '../processes/supervisor/jobs/redis/fronts.js';
 import { RedisRoad } from '../processes/supervisor/jobs/redis/redis-road.js';
@@ -32,9 +34,10 @@ interface Step {
   readonly end: 'again' | 'lost' | 'succeeded';
 }
 
-/** Words that only BullMQ's scripts for a fetch, and for an answer, have. */
-const FETCH = [':limiter', ':marker'];
-const ANSWER = ['returnvalue'];
+/** Words that only the scripts for a fetch, and for an answer, have. */
+const SCRIPTS = stepScripts((await loadPackages()).bull);
+const FETCH = [SCRIPTS.begin.sha];
+const ANSWER = [SCRIPTS.move.sha, '\r\nend\r\n'];
 
 const STEPS: readonly Step[] = [
   { name: 'about to be fetched', words: FETCH, when: 'before', begins: 0, end: 'again' },

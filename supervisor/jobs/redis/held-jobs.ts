@@ -6,10 +6,8 @@ import type { JobData } from './stored-job.js';
 export interface HeldJob {
   readonly id: string;
   readonly queue: string;
-  /** Names its attempt. */
+  /** Names its attempt, and is the value of its lock. */
   readonly token: string;
-  /** The value of its lock: the token of the begin that fetched it, or that of the job before, whose end fetched it. */
-  readonly lock: string;
   /** The name of the worker that has fetched it, for BullMQ. */
   readonly worker: string;
   readonly data: JobData;
@@ -79,7 +77,7 @@ export class HeldJobs {
 
   async #renew(jobs: readonly HeldJob[]): Promise<string[]> {
     if (jobs.length === 0) return [];
-    const args = jobs.flatMap(({ id, lock, worker }) => [id, lock, worker]);
+    const args = jobs.flatMap(({ id, token, worker }) => [id, token, worker]);
     const said = (await this.#link.run('held', [String(this.#lockMs), ...args])) as string[];
     for (const [i, job] of jobs.entries()) {
       job.isGone = said[i] === 'gone';

@@ -8,20 +8,19 @@
  */
 import { ServeError } from '../../../protocol/errors.js';
 import { deferred } from '../../machine/deferred.js';
-import { hasEnded, keptError, type BegunJob, type JobTarget } from '../job-record.js';
+import { hasEnded, keptError, type BegunJob, type JobRecord, type JobTarget } from '../job-record.js';
 import { expired, expiresAt, failedUnrun, settled } from '../job-rules.js';
-import type { FetchedJob } from './bull-queue.js';
 import type { HeldJob } from './held-jobs.js';
-import type { FetchAhead, JobSteps, StepParts } from './job-steps.js';
-import { placeIn, PREFIX } from './queue-name.js';
-import { fetchedRecord, LOST, workerName } from './stored-job.js';
+import type { Fetched, FetchAhead, JobSteps, StepParts } from './job-steps.js';
+import { PREFIX } from './queue-name.js';
+import { fetchedRecord, LOST, workerName, type JobData } from './stored-job.js';
 
 export interface BeginParts extends StepParts {
   readonly steps: JobSteps;
   readonly lockMs: number;
 }
 
-/** A job that is about to end: the next one of its queue is fetched in the same step. */
+/** A job that is about to end: the next ones of its worker are fetched in the same step. */
 export interface Ending {
   readonly job: HeldJob;
   ahead: FetchAhead | null;
@@ -34,96 +33,74 @@ export class JobBegin {
   readonly #parts: BeginParts;
   readonly #target: JobTarget;
   readonly #token: string;
-  readonly #ending: Ending | null;
-  readonly #begun: BegunJob[] = [];
-  readonly #held: HeldJob[] = [];
-  /** Queues in which there was nothing. */
-  readonly #empty = new Set<string>();
+  readonly #ahead: FetchAhead | null;
+  readonly #held = new Set<HeldJob>();
 
-  /** `endings`: of this turn of the event loop; this begin may join one of them. */
+  /** `endings`: of this turn of the event loop; this begin joins one of them. */
   constructor(parts: BeginParts, target: JobTarget, token: string, endings: Iterable<Ending>) {
     this.#parts = parts;
     this.#target = target;
     this.#token = token;
     this.worker = workerName(target.version, token);
-    this.#ending = this.#join(endings);
+    this.#ahead = this.#join(endings);
   }
 
   async run(): Promise<readonly BegunJob[]> {
     const { lockMs, steps } = this.#parts;
     const fetchedAt = new Moment();
-    if (!(await this.#fetchedAhead())) await this.#fetchAll();
-    if (!fetchedAt.isPast(lockMs / 2)) return this.#begun;
-    await Promise.all(this.#held.map((job) => steps.giveBack(job, false)));
+    const ahead = (await this.#ahead?.fetched.promise) ?? null;
+    let begun = ahead === null ? [] : await this.#beginAll(ahead);
+    for (let args = this.#args(); begun.length === 0 && args.length > 0; args = this.#args())
+      begun = await this.#beginAll(await this.#fetch(args));
+    if (!fetchedAt.isPast(lockMs / 2)) return begun;
+    await Promise.all(Array.from(this.#held, (job) => steps.giveBack(job, false)));
     return [];
   }
 
-  /** Joins an end if one job is wanted, and no other queue has one: BullMQ fetches the next of the same queue. */
-  #join(endings: Iterable<Ending>): Ending | null {
-    const [queue, ...others] = this.#parts.counts.queuesFor(this.#target, null);
-    if (queue === undefined || others.length > 0) return null;
-    if (this.#target.routes.get(placeIn(queue).route) !== 1) return null;
+  #join(endings: Iterable<Ending>): FetchAhead | null {
+    const args = this.#args();
+    if (args.length === 0) return null;
     for (const ending of endings) {
-      if (ending.ahead !== null || ending.job.queue !== queue) continue;
-      ending.ahead = { worker: this.worker, fetched: deferred() };
-      return ending;
+      if (ending.ahead === null) return (ending.ahead = { args, fetched: deferred() });
     }
     return null;
   }
 
-  async #fetchedAhead(): Promise<boolean> {
-    const fetched = (await this.#ending?.ahead?.fetched.promise) ?? null;
-    if (this.#ending === null || fetched === null) return false;
-    const { queue, lock } = this.#ending.job;
-    const begun = await this.#begin(this.#hold(queue, fetched, lock));
-    if (begun !== null) this.#begun.push(begun);
-    return begun !== null;
+  /** Nothing if no job waits that this server knows of. */
+  #args(): string[] {
+    const { counts, lockMs } = this.#parts;
+    const queues = counts.queuesFor(this.#target).flatMap(({ queue, route }) => {
+      const most = this.#target.routes.get(route) ?? 0;
+      return most > 0 ? [queue, route, String(most)] : [];
+    });
+    if (queues.length === 0) return [];
+    return [this.#token, this.worker, String(lockMs), String(Date.now()), ...queues];
   }
 
-  async #fetchAll(): Promise<void> {
-    for (let route: string | null = null; ;) {
-      const { queue, isOnly } = await this.#nextQueue(route);
-      if (queue === null) return;
-      const place = placeIn(queue);
-      const free = (this.#target.routes.get(place.route) ?? 0) - this.#begun.length;
-      if (free <= 0) return;
-      await this.#fetch(queue, isOnly ? free : 1);
-      if (this.#begun.length > 0) route = place.route;
-    }
+  async #fetch(args: readonly string[]): Promise<Fetched> {
+    const fetched = (await this.#parts.link.run('begin', args)) as Fetched;
+    this.#parts.counts.note(fetched[1]);
+    return fetched;
   }
 
-  /** The queue with the first job, of one route if some have begun. */
-  async #nextQueue(route: string | null): Promise<{ queue: string | null; isOnly: boolean }> {
-    const { counts, link } = this.#parts;
-    const queues = counts.queuesFor(this.#target, route).filter((queue) => !this.#empty.has(queue));
-    const [first = null] = queues;
-    if (queues.length <= 1) return { queue: first, isOnly: true };
-    const best = await link.run('heads', queues);
-    return { queue: queues[Number(best) - 1] ?? null, isOnly: false };
-  }
-
-  async #fetch(queue: string, most: number): Promise<void> {
-    const { queues, counts } = this.#parts;
-    const fetches = Array.from({ length: most }, () =>
-      queues.get(queue).fetch(this.#token, this.worker, Date.now()),
-    );
-    const fetched = (await Promise.all(fetches)).filter((job) => job !== null);
-    const held = fetched.map((job) => this.#hold(queue, job, this.#token));
-    if (held.length < most) {
-      this.#empty.add(queue);
-      counts.set(queue, 0);
-    }
+  async #beginAll([jobs]: Fetched): Promise<BegunJob[]> {
+    const held = jobs.map((job) => this.#hold(...job));
     const begun = await Promise.all(held.map((job) => this.#begin(job)));
-    this.#begun.push(...begun.filter((job) => job !== null));
+    return begun.filter((job) => job !== null);
   }
 
-  #hold(queue: string, { id, data, atMs, stalls }: FetchedJob, lock: string): HeldJob {
-    const record = fetchedRecord(data, this.worker, atMs);
-    const ids = { id, queue, token: this.#token, lock, worker: this.worker };
+  #hold(queue: string, id: string, named: readonly string[]): HeldJob {
+    const fields = new Map<string, string>();
+    for (let i = 0; i < named.length; i += 2) fields.set(named[i] as string, named[i + 1] as string);
+    const data = JSON.parse(fields.get('data') ?? '') as JobData;
+    const stalls = Number(fields.get('stc') ?? 0);
+    const fetched = fetchedRecord(data, this.worker, Math.floor(Number(fields.get('processedOn'))));
+    // One that is tried again was cancelled, and its last server died before it could end it.
+    const record = fields.has('can') ? { ...fetched, isCancelled: true } : fetched;
+    const ids = { id, queue, token: this.#token, worker: this.worker };
     const job = { ...ids, data, stalls, record, isUnsure: false, isGone: false };
     this.#parts.held.add(job);
-    this.#held.push(job);
-    this.#parts.counts.change(queue, -1);
+    this.#held.add(job);
     return job;
   }
 
@@ -136,33 +113,31 @@ export class JobBegin {
     const queueMs = (begunAt ?? nowMs) - createdAt;
     if (hasEnded(data.record)) {
       this.#parts.held.release(job);
-      return this.#drop(job, steps.putBack({ id, data, fetches: '' }, job.lock));
+      return this.#drop(job, steps.putBack({ id, data, fetches: '' }, job.token));
     }
-    if (job.stalls > data.stalls || (data.record.attempts > 0 && (await this.#wasCancelled(job)))) {
-      const lost = settled(job.record, { error: LOST, runMs: 0, queueMs }, nowMs, true);
+    if (job.stalls > data.stalls || record.isCancelled) {
+      const lost = (): JobRecord => settled(job.record, { error: LOST, runMs: 0, queueMs }, nowMs, true);
       return this.#drop(job, steps.endUnrun(job, lost));
     }
     if (expiresAt(data.record) <= nowMs)
-      return this.#drop(job, steps.endUnrun(job, expired(data.record, nowMs)));
+      return this.#drop(
+        job,
+        steps.endUnrun(job, () => expired(data.record, nowMs)),
+      );
     const body = await this.#bodyOf(job);
     if (body === null || data.call === null)
-      return this.#drop(job, steps.endUnrun(job, failedUnrun(record, bodyLost(id), nowMs)));
+      return this.#drop(
+        job,
+        steps.endUnrun(job, () => failedUnrun(record, bodyLost(id), nowMs)),
+      );
     listener().onChanged(record);
     return { record, call: data.call, pieces: [body] };
   }
 
   async #drop(job: HeldJob, ending: Promise<unknown>): Promise<null> {
-    this.#held.splice(this.#held.indexOf(job), 1);
+    this.#held.delete(job);
     await ending;
     return null;
-  }
-
-  /** A job that is tried again was cancelled, and its last server died before it could end it. */
-  async #wasCancelled({ id, queue }: HeldJob): Promise<boolean> {
-    const { link, held } = this.#parts;
-    const flag = await link.use(() => link.commands.hGet(`${PREFIX}:${queue}:${id}`, 'can'));
-    if (flag === '1') held.cancel(id);
-    return flag === '1';
   }
 
   async #bodyOf({ id, data }: HeldJob): Promise<Buffer | null> {

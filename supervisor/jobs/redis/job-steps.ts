@@ -1,30 +1,41 @@
 /**
- * The steps of a job after it has begun, or while it waits: its outcome, its way back, its end without a worker. Each is one
- * script of BullMQ, which checks the token of the attempt, or `move`, for a job that nobody runs.
+ * The steps of a job after it has begun, or while it waits: its outcome, its way back, its end without a worker. Each is the
+ * script `move`, which checks the token of the attempt, or, of a job that nobody runs, that it was not fetched since it was read.
  */
-import { hasEnded, type JobRecord, type KeptError, type Outcome } from '../job-record.js';
+import { hasEnded, type JobProgress, type JobRecord, type Outcome } from '../job-record.js';
 import type { Deferred } from '../../machine/deferred.js';
 import { bytesOfEnded } from '../job-bytes.js';
 import { cancelled, expiresAt, givenBack, settled } from '../job-rules.js';
 import type { JobStoreListener, KeepLimits } from '../job-store.js';
-import type { BullEnd, BullQueues, FetchedJob } from './bull-queue.js';
 import type { HeldJob, HeldJobs } from './held-jobs.js';
 import { OwedWebhooks } from './owed-webhooks.js';
-import { PREFIX } from './queue-name.js';
 import type { RedisLink } from './redis-link.js';
-import { endedRecord, LOST, nextData, readJob, type ReadJob } from './stored-job.js';
+import {
+  endedRecord,
+  LOST,
+  nextData,
+  readJob,
+  type AttemptProgress,
+  type JobData,
+  type ReadJob,
+} from './stored-job.js';
 import type { WaitingCounts } from './waiting-counts.js';
 
-/** The begin of the next job, which the end of one before fetches in the same step. */
+/** Answer of a script that has fetched jobs: each with its queue, and the number of jobs that wait in each queue. */
+export type Fetched = readonly [
+  jobs: readonly (readonly [queue: string, id: string, fields: readonly string[]])[],
+  left: readonly (readonly [queue: string, due: number])[],
+];
+
+/** A fetch that is the second half of the end of a job. */
 export interface FetchAhead {
-  readonly worker: string;
-  /** The job, with the lock of the one before; null if none waits. */
-  readonly fetched: Deferred<FetchedJob | null>;
+  readonly args: readonly string[];
+  /** Null if the job has not ended. */
+  readonly fetched: Deferred<Fetched | null>;
 }
 
 export interface StepParts {
   readonly link: RedisLink;
-  readonly queues: BullQueues;
   readonly held: HeldJobs;
   readonly counts: WaitingCounts;
   readonly webhooks: OwedWebhooks;
@@ -44,6 +55,26 @@ const SAME_MS = 1000;
 /** Most of an error that dashboards and events have; the record has all of it. */
 const MAX_REASON_CHARS = 1000;
 
+/** A change of a job: what is to be of it, and where. */
+interface Move {
+  readonly id: string;
+  /** Names the attempt that is over; empty if nobody runs the job. */
+  readonly token: string;
+  /** Number of times that it had been fetched, if nobody runs it. */
+  readonly fetches: string;
+  readonly to: 'front' | 'later' | 'back' | 'end';
+  readonly data: JobData;
+  /** When it expires, is due, or has ended; empty for no time. */
+  readonly at: number | '';
+}
+
+/** Answer of a change: whether it was done, whether the result is kept, and whether the job was cancelled while it ran. */
+interface Moved {
+  readonly said: 'cancelled' | 'done' | 'gone' | 'moved' | 'was due';
+  readonly isKept: boolean;
+  readonly isCancelled: boolean;
+}
+
 export class JobSteps {
   readonly #parts: StepParts;
   #lastEndMs = 0;
@@ -57,12 +88,12 @@ export class JobSteps {
     return readJob(await link.run('read', [id, String(Date.now()), String(limits.retentionMs)]));
   }
 
-  /** Stores the outcome of an attempt. Null if it is lost, or has ended. `ahead`: fetches the next job in the same step. */
+  /** Stores the outcome of an attempt. Null if it is lost, or has ended. `ahead`: fetches the next jobs in the same step. */
   async settle(job: HeldJob, outcome: Outcome, ahead: FetchAhead | null): Promise<JobRecord | null> {
     const body = 'error' in outcome || (outcome.body?.length ?? 0) > MAX_BODY_BYTES ? null : outcome.body;
+    const next = (): JobRecord => settled(job.record, outcome, Date.now(), body === null);
     try {
-      const next = settled(job.record, outcome, Date.now(), body === null);
-      return await this.end(job, next, body, ahead);
+      return await this.#end(job, next, body, ahead);
     } catch (error) {
       ahead?.fetched.reject(error);
       throw error;
@@ -71,42 +102,47 @@ export class JobSteps {
     }
   }
 
-  /** The attempt is over: the job has ended, or is tried again. Null if it is not this server's any more. */
-  async end(
-    job: HeldJob,
-    next: JobRecord,
-    body: Buffer | null,
-    ahead: FetchAhead | null = null,
-  ): Promise<JobRecord | null> {
-    const { held } = this.#parts;
-    const wasUnsure = job.isUnsure;
-    job.isUnsure = true;
-    let stored = await this.#store(job, next, body, ahead);
-    if (stored === null && (await held.retake(job))) stored = await this.#store(job, next, body, null);
-    if (stored === null && wasUnsure) stored = await this.#storedBy(job);
-    held.release(job);
-    if (stored === null) return null;
-    if (hasEnded(stored) && stored.end.owesWebhook) this.#parts.webhooks.note(job.id);
-    this.#parts.listener().onChanged(stored);
-    return stored;
-  }
-
   /** A job that was fetched ends, or is lost, without a worker. */
-  async endUnrun(job: HeldJob, next: JobRecord): Promise<void> {
-    const ended = await this.end(job, next, null);
+  async endUnrun(job: HeldJob, next: () => JobRecord): Promise<void> {
+    const ended = await this.#end(job, next, null, null);
     const { call } = job.data;
     if (ended !== null && hasEnded(ended) && call !== null) this.#parts.listener().onEndedUnrun(ended, call);
   }
 
+  /** The attempt is over: the job has ended, or is tried again. Null if it is not this server's any more. */
+  async #end(
+    job: HeldJob,
+    next: () => JobRecord,
+    body: Buffer | null,
+    ahead: FetchAhead | null,
+  ): Promise<JobRecord | null> {
+    const { held, webhooks, listener } = this.#parts;
+    const wasUnsure = job.isUnsure;
+    job.isUnsure = true;
+    let stored = await this.#store(job, next(), body, ahead);
+    if (stored === 'cancelled') {
+      held.cancel(job.id);
+      stored = await this.#store(job, next(), body, null);
+    }
+    if (stored === 'gone' && (await held.retake(job))) stored = await this.#store(job, next(), body, null);
+    if (stored === 'gone' && wasUnsure) stored = await this.#storedBy(job);
+    held.release(job);
+    if (typeof stored === 'string') return null;
+    if (hasEnded(stored) && stored.end.owesWebhook) webhooks.note(job.id);
+    listener().onChanged(stored);
+    return stored;
+  }
+
   /** No worker has begun it, or can. */
   async giveBack(job: HeldJob, isLoss: boolean): Promise<void> {
-    const { link, held, counts, listener } = this.#parts;
+    const { held, counts, listener } = this.#parts;
     for (let hasRetaken = false; ;) {
       const next = givenBack(job.record, isLoss, Date.now());
-      if (hasEnded(next)) return this.endUnrun(job, next);
-      const data = JSON.stringify(nextData(job.data, next, job.stalls, job.token));
+      if (hasEnded(next)) return this.endUnrun(job, () => next);
+      const data = nextData(job.data, next, job.stalls, job.token);
       counts.expect(job.queue, job.id);
-      const said = await link.run('move', [job.id, job.lock, '', 'front', data, '', '', expiryOf(next), '']);
+      const { id, token } = job;
+      const { said } = await this.#move({ id, token, fetches: '', to: 'front', data, at: expiryOf(next) });
       if (said === 'cancelled') held.cancel(job.id);
       else if (said === 'gone' && !hasRetaken && (await held.retake(job))) hasRetaken = true;
       else {
@@ -117,6 +153,17 @@ export class JobSteps {
         return listener().onDue(next.model);
       }
     }
+  }
+
+  /** Notes how far a running attempt is; the next report follows. */
+  progress(job: HeldJob, progress: JobProgress): void {
+    const { link, listener } = this.#parts;
+    job.record = { ...job.record, progress };
+    const report: AttemptProgress = { attempt: job.record.attempts, ...progress };
+    link.run('progress', [job.id, job.token, JSON.stringify(report)]).then(
+      () => listener().onChanged(job.record),
+      () => {},
+    );
   }
 
   /** Cancels a job. Resolves with the record before that, null if it is unknown. */
@@ -145,119 +192,81 @@ export class JobSteps {
     await this.moveWaiting(job, settled(job.record, outcome, Date.now(), true));
   }
 
-  /** A job that has ended is not run again, whatever a tool of BullMQ does: it goes back. `lock`: of a fetch, or empty. */
-  async putBack(job: Pick<ReadJob, 'id' | 'data' | 'fetches'>, lock: string): Promise<void> {
-    const { id, data, fetches } = job;
-    const { state, end } = data.record;
-    const at = String(end?.endedAt ?? 0);
-    await this.#parts.link.run('move', [id, lock, fetches, 'back', JSON.stringify(data), state, '', at, '']);
+  /** A job that has ended is not run again, whatever a tool of BullMQ does: it goes back. `token`: of a fetch, or empty. */
+  async putBack(
+    { id, data, fetches }: Pick<ReadJob, 'id' | 'data' | 'fetches'>,
+    token: string,
+  ): Promise<void> {
+    await this.#move({ id, token, fetches, to: 'back', data, at: data.record.end?.endedAt ?? 0 });
   }
 
   async #toFront({ id, queue, data, fetches }: ReadJob): Promise<void> {
-    const { link, counts } = this.#parts;
-    counts.expect(queue, id);
-    await link.run('move', [
-      id,
-      '',
-      fetches,
-      'front',
-      JSON.stringify(data),
-      '',
-      '',
-      expiryOf(data.record),
-      '',
-    ]);
+    this.#parts.counts.expect(queue, id);
+    await this.#move({ id, token: '', fetches, to: 'front', data, at: expiryOf(data.record) });
   }
 
   /** Changes a job that nobody runs: it ends, or is tried again. Returns false if it was fetched since it was read. */
   async moveWaiting({ id, queue, data, fetches, stalls }: ReadJob, next: JobRecord): Promise<boolean> {
-    const { link, counts, webhooks, listener } = this.#parts;
+    const { counts, webhooks, listener } = this.#parts;
+    const change = { id, token: '', fetches, data: nextData(data, next, stalls, '') };
     const isOver = hasEnded(next);
-    const owes = isOver && next.end.owesWebhook;
-    const said = await link.run('move', [
-      id,
-      '',
-      fetches,
-      isOver ? 'end' : 'later',
-      JSON.stringify(nextData(data, next, stalls, '')),
-      next.state,
-      isOver ? reasonOf(next.end.error) : '',
-      String(isOver ? this.#endAt(next.end.endedAt) : next.dueAt),
-      owes ? OwedWebhooks.untilMs() : '',
-    ]);
+    const { said } = await this.#move(
+      isOver
+        ? { ...change, to: 'end', at: this.#endAt(next.end.endedAt) }
+        : { ...change, to: 'later', at: next.dueAt },
+    );
     if (said !== 'done' && said !== 'was due') return false;
     if (said === 'was due') counts.change(queue, -1);
-    if (owes) webhooks.note(id);
+    if (isOver && next.end.owesWebhook) webhooks.note(id);
     if (isOver && data.call !== null) listener().onEndedUnrun(next, data.call);
     listener().onChanged(next);
     return true;
   }
 
-  /** Null if the token is not the job's lock. */
+  /** The record as it is stored, or why it is not: the token is not the job's lock, or it was cancelled and must not run again. */
   async #store(
     job: HeldJob,
     next: JobRecord,
     body: Buffer | null,
     ahead: FetchAhead | null,
-  ): Promise<JobRecord | null> {
-    const { link, queues } = this.#parts;
-    const { id, token, lock } = job;
-    const queue = queues.get(job.queue);
-    const data = nextData(job.data, next, job.stalls, token);
-    const { commands } = link;
-    const isCancelled = (): Promise<string | null> =>
-      link.use(() => commands.hGet(`${PREFIX}:${job.queue}:${id}`, 'can'));
+  ): Promise<JobRecord | 'cancelled' | 'gone'> {
+    const { id, token } = job;
+    const change = { id, token, fetches: '', data: nextData(job.data, next, job.stalls, token) };
     if (!hasEnded(next)) {
-      const [isDone, flag] = await Promise.all([
-        queue.delay(id, lock, next.dueAt, Date.now(), data),
-        isCancelled(),
-      ]);
-      if (isDone && flag === '1') await this.cancel(id);
-      return isDone ? next : null;
+      const { said } = await this.#move({ ...change, to: 'later', at: next.dueAt });
+      return said === 'done' ? next : said === 'cancelled' ? said : 'gone';
     }
-    const [isKept, done, flag] = await Promise.all([
-      this.#keep(job, next.end.owesWebhook, body),
-      queue.finish(id, lock, this.#bullEnd(next), data, ahead?.worker ?? null),
-      isCancelled(), // once it has ended nobody cancels it
-    ]);
-    if (done === null) return null;
-    ahead?.fetched.resolve(done.next);
-    if (job.data.body === undefined) link.use(() => commands.del(`${PREFIX}:body:${id}`)).catch(() => {}); // it expires
-    return endedRecord(next, !isKept, next.end.owesWebhook, flag === '1');
+    const at = this.#endAt(next.end.endedAt);
+    const { said, isKept, isCancelled } = await this.#move({ ...change, to: 'end', at }, body, ahead);
+    return said === 'done' ? endedRecord(next, !isKept, next.end.owesWebhook, isCancelled) : 'gone';
   }
 
-  /** Resolves with whether the result is kept. */
-  async #keep({ id, lock }: HeldJob, owesWebhook: boolean, body: Buffer | null): Promise<boolean> {
-    const { link, limits } = this.#parts;
-    const isKept = await link.run('keep', [
-      id,
-      lock,
+  /** `body`: of a result, if it is to be kept. */
+  async #move(
+    { id, token, fetches, to, data, at }: Move,
+    body: Buffer | null = null,
+    ahead: FetchAhead | null = null,
+  ): Promise<Moved> {
+    const { link, limits, counts } = this.#parts;
+    const { state, end } = data.record;
+    const [said, isKept, can, fetched] = (await link.run('move', [
+      ...[id, token, fetches, to, JSON.stringify(data), String(at), state, textOf(data.record)],
+      end?.owesWebhook === true && to === 'end' ? OwedWebhooks.untilMs() : '',
       body === null ? '' : String(bytesOfEnded(body.length)),
-      String(limits.maxBytes),
-      String(limits.retentionMs + SPARE_MS),
-      owesWebhook ? OwedWebhooks.untilMs() : '',
-      body ?? '',
-    ]);
-    return isKept === 1;
+      ...[String(limits.maxBytes), String(limits.retentionMs + SPARE_MS), body ?? ''],
+      ...(ahead?.args ?? []),
+    ])) as [said: Moved['said'], isKept?: number, can?: string, fetched?: Fetched | null];
+    if (fetched !== undefined && fetched !== null) {
+      counts.note(fetched[1]);
+      ahead?.fetched.resolve(fetched);
+    }
+    return { said, isKept: isKept === 1, isCancelled: can === '1' };
   }
 
   /** Whether an answer of Redis was lost that said that the outcome is stored: then the record. */
-  async #storedBy({ id, token }: HeldJob): Promise<JobRecord | null> {
+  async #storedBy({ id, token }: HeldJob): Promise<JobRecord | 'gone'> {
     const found = await this.read(id);
-    return found?.data.by === token ? found.record : null;
-  }
-
-  #bullEnd({ state, end }: JobRecord): BullEnd {
-    const { endedAt = 0, result = null, error = null } = end ?? {};
-    const atMs = this.#endAt(endedAt);
-    if (result === null) return { target: 'failed', text: reasonOf(error), state, atMs };
-    const { status, contentType } = result.head;
-    return {
-      target: 'completed',
-      text: JSON.stringify({ status, contentType, bytes: result.bytes }),
-      state,
-      atMs,
-    };
+    return found?.data.by === token ? found.record : 'gone';
   }
 
   /** Ends of one millisecond keep their order: those that ended first are dropped first. */
@@ -268,12 +277,17 @@ export class JobSteps {
   }
 }
 
-function reasonOf(error: KeptError | null): string {
-  return (error?.message ?? '').slice(0, MAX_REASON_CHARS);
+/** Describes an end for dashboards: the facts of the answer as JSON, or the reason. */
+function textOf({ end }: JobRecord): string {
+  if (end === null) return '';
+  const { result, error } = end;
+  if (result === null) return (error?.message ?? '').slice(0, MAX_REASON_CHARS);
+  const { status, contentType } = result.head;
+  return JSON.stringify({ status, contentType, bytes: result.bytes });
 }
 
-/** When a job expires, for a script; empty if it does not. */
-function expiryOf(record: JobRecord): string {
+/** When a job expires; empty if it does not. */
+function expiryOf(record: JobRecord): number | '' {
   const atMs = expiresAt(record);
-  return atMs === Infinity ? '' : String(atMs);
+  return atMs === Infinity ? '' : atMs;
 }

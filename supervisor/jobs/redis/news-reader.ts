@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RedisLink } from './redis-link.js';
 import { PREFIX } from './queue-name.js';
-import { NEWS } from './scripts.js';
+import { NEWS } from './layout.js';
 
 export interface NewsListener {
   /** A job of this queue waits. */
@@ -25,6 +25,9 @@ const MOVES: ReadonlySet<string> = new Set(['active', 'completed', 'failed', 'de
 const BLOCK_MS = 5000;
 const MOST = 1000;
 const RETRY_MS = 1000;
+
+/** Between two commands that have brought news: each job has three events, and a command for each of them costs more than the job. */
+const PAUSE_MS = 20;
 
 /** Events of a queue that this server has just learned of are news if they are no older. */
 const NEW_MS = 10_000;
@@ -61,14 +64,16 @@ export class NewsReader {
 
   /** Ends with the connection; the next one starts it again. */
   async #loop(round: number): Promise<void> {
-    for (;;) {
+    const isOver = (): boolean => round !== this.#round || !this.#link.isReady;
+    while (!isOver()) {
       const keys = [...this.#read.keys()];
       const streams = [...keys, ...keys.map((key) => this.#read.get(key) as string)];
       const args = ['XREAD', 'COUNT', String(MOST), 'BLOCK', String(BLOCK_MS), 'STREAMS', ...streams];
       const reply = await this.#link.wait<Reply>(args).catch(() => undefined);
       if (reply === undefined && this.#link.isReady) await delay(RETRY_MS, null, { ref: false }); // it was busy
-      if (round !== this.#round || !this.#link.isReady) return;
+      if (isOver()) return;
       for (const [key, entries] of reply ?? []) this.#hear(key, entries);
+      if (reply !== undefined && reply !== null) await delay(PAUSE_MS, null, { ref: false });
     }
   }
 
@@ -86,12 +91,10 @@ export class NewsReader {
     else if (kind === 'queue') this.addQueue(text, atMs);
   }
 
-  #onEvent(queue: string, fields: Fields): void {
-    const named = new Map<string, string>();
-    for (let i = 0; i < fields.length; i += 2) named.set(fields[i] as string, fields[i + 1] as string);
-    const [event = '', id = ''] = [named.get('event'), named.get('jobId')];
+  /** An event has its name first, then the id of its job, if it has one. */
+  #onEvent(queue: string, [, event = '', , id = '', more]: Fields): void {
     // One that comes from elsewhere has no server (`active`), or was seen to be due before (`delayed`).
-    if (event === 'waiting' && !named.has('prev')) this.#listener.onWaiting(queue, id);
+    if (event === 'waiting' && more !== 'prev') this.#listener.onWaiting(queue, id);
     if (MOVES.has(event)) this.#listener.onMoved(id);
   }
 }

@@ -29,7 +29,7 @@ export async function openRedisStore(url: string, limits: KeepLimits): Promise<R
       for (const text of await checkRedis(client)) warn(text);
     },
   });
-  const store = new RedisStore({ packages, link, name: `redis (${place})`, limits });
+  const store = new RedisStore({ link, name: `redis (${place})`, limits });
   const opened = link.open(store).then(() => true);
   try {
     if ((await within(PATIENCE_MS, opened)) === null) store.beginAway();

@@ -8,7 +8,9 @@ import { deferred } from '../../machine/deferred.js';
 import { formatMs } from '../../options/units.js';
 import { Unusable } from './check-redis.js';
 import type { Packages, RedisClient } from './load-packages.js';
-import { SCRIPTS, type Script } from './scripts.js';
+import { lookScripts } from './look-scripts.js';
+import type { Script } from './layout.js';
+import { stepScripts } from './step-scripts.js';
 
 export interface LinkListener {
   /** Both connections are open; the first time, and each time after they were not. */
@@ -23,6 +25,8 @@ export interface LinkOptions {
   /** Looks at a Redis before it is used, at each new connection. Rejects if it cannot be used. */
   readonly check: (client: RedisClient) => Promise<void>;
 }
+
+type Scripts = ReturnType<typeof stepScripts> & ReturnType<typeof lookScripts>;
 
 const RECONNECT_MS = 300;
 const CONNECT_LIMIT_MS = 3000;
@@ -39,6 +43,7 @@ export class RedisLink {
   /** The name of the reader's connection in Redis. */
   #readerId = 0;
   readonly #place: string;
+  readonly #scripts: Scripts;
   readonly #library: Packages['redis'];
   readonly #check: LinkOptions['check'];
   readonly #opened = deferred<void>();
@@ -49,8 +54,9 @@ export class RedisLink {
   #isClosed = false;
   #patience: NodeJS.Timeout | null = null;
 
-  constructor({ packages: { redis }, url, place, check }: LinkOptions) {
+  constructor({ packages: { redis, bull }, url, place, check }: LinkOptions) {
     this.#library = redis;
+    this.#scripts = { ...stepScripts(bull), ...lookScripts(bull) };
     this.#place = place;
     this.#check = check;
     const options = {
@@ -58,6 +64,7 @@ export class RedisLink {
       RESP: 2,
       disableOfflineQueue: true,
       disableClientInfo: true,
+      commandOptions: { timeout: 0 }, // its limit ends when the command is sent, which is at once, and costs a timer for each
       socket: { connectTimeout: CONNECT_LIMIT_MS, reconnectStrategy: () => RECONNECT_MS },
     } as const;
     this.commands = redis.createClient(options) as unknown as RedisClient;
@@ -94,8 +101,8 @@ export class RedisLink {
   }
 
   /** Runs a script. */
-  run(script: keyof typeof SCRIPTS, args: readonly (string | Buffer)[]): Promise<unknown> {
-    return this.use(() => this.#evaluate(SCRIPTS[script], args));
+  run(script: keyof Scripts, args: readonly (string | Buffer)[]): Promise<unknown> {
+    return this.use(() => this.#evaluate(this.#scripts[script], args));
   }
 
   /** Reads a key as bytes. */
@@ -169,7 +176,9 @@ export class RedisLink {
       await this.#check(this.commands);
       this.#readerId = await this.#reader.clientId();
       // A new Redis has no scripts, and one that must be sent a second time would come after later ones.
-      await Promise.all(Object.values(SCRIPTS).map(({ text }) => this.commands.scriptLoad(text)));
+      await Promise.all(
+        Object.values<Script>(this.#scripts).map(({ text }) => this.commands.scriptLoad(text)),
+      );
       this.#onOpen();
     } catch (error) {
       this.#onError(error);

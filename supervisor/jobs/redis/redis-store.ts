@@ -2,7 +2,7 @@
  * Keeps jobs in a Redis that many servers share: each of them accepts, runs and answers for all.
  *
  * A job is BullMQ's: its tools show what waits, runs and has ended. Beside it are its place in the bytes of all jobs, its
- * idempotency key, large bodies and results (`scripts.ts`). A fetch makes a job running (`job-begin.ts`), a script that checks
+ * idempotency key, large bodies and results (`layout.ts`). A fetch makes a job running (`job-begin.ts`), a script that checks
  * the token of that fetch ends it (`job-steps.ts`). While a server runs a job it renews the lock (`held-jobs.ts`); the jobs of
  * one that does not are lost, or tried again (`upkeep.ts`). Servers hear of each other's steps by streams (`news-reader.ts`).
  */
@@ -25,16 +25,14 @@ import {
 } from '../job-record.js';
 import { expiresAt } from '../job-rules.js';
 import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from '../job-store.js';
-import { BullQueues } from './bull-queue.js';
 import { HeldJobs } from './held-jobs.js';
 import { JobBegin, type BeginParts, type Ending } from './job-begin.js';
 import { JobSteps, MAX_BODY_BYTES, type StepParts } from './job-steps.js';
-import type { Packages } from './load-packages.js';
 import { NewsReader } from './news-reader.js';
 import { OwedWebhooks } from './owed-webhooks.js';
 import { nameOf, PREFIX } from './queue-name.js';
 import type { RedisLink } from './redis-link.js';
-import { hashOf, newData, readJob, type AttemptProgress } from './stored-job.js';
+import { bullJob, newData, readJob } from './stored-job.js';
 import { Upkeep } from './upkeep.js';
 import { WaitingCounts } from './waiting-counts.js';
 
@@ -54,7 +52,6 @@ const SPARE_MS = 7 * 24 * 60 * 60_000;
 const CLOSE_LIMIT_MS = 2000;
 
 export interface RedisStoreOptions {
-  readonly packages: Packages;
   readonly link: RedisLink;
   /** Names the store, without its password. */
   readonly name: string;
@@ -81,7 +78,7 @@ export class RedisStore implements JobStore {
   #renewal: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  constructor({ packages, link, name, limits, lockMs = LOCK_MS }: RedisStoreOptions) {
+  constructor({ link, name, limits, lockMs = LOCK_MS }: RedisStoreOptions) {
     this.name = name;
     this.#link = link;
     this.#limits = limits;
@@ -91,7 +88,6 @@ export class RedisStore implements JobStore {
     };
     const parts: StepParts = {
       link,
-      queues: new BullQueues(packages, link, lockMs),
       held: new HeldJobs(link, lockMs, (id) => this.listener.onCancelled(id)),
       counts: new WaitingCounts(),
       webhooks: new OwedWebhooks(link, jobs),
@@ -159,27 +155,24 @@ export class RedisStore implements JobStore {
     if (job.body.bytes > MAX_BODY_BYTES) return { is: 'too large', maxBytes: MAX_BODY_BYTES };
     const nowMs = Date.now();
     const { record, key } = job;
-    const { counts, queues, steps } = this.#parts;
+    const { counts } = this.#parts;
     const { data, body } = newData(job);
     const queue = nameOf(placeOf(record));
-    const [is, found] = (await this.#link.run('reserve', [
-      ...[record.id, queue, String(bytesOfNew(job.call)), String(this.#limits.maxBytes)],
-      ...[hashOf(key), key?.content ?? '', String(expiresAt(record)), String(nowMs)],
-      ...[String(this.#limits.retentionMs), String(expiresAt(record) - nowMs + SPARE_MS), body ?? ''],
-    ])) as ['busy' | 'conflict' | 'full' | 'known' | 'reserved', unknown];
-    if (is === 'conflict' || is === 'full') return { is };
-    if (is === 'busy') throw new Error('another server is about to store the job of this key');
-    if (is === 'known') return { is, record: readJob(found)?.record ?? record };
-    const id = found as string;
-    this.#news.addQueue(queue, nowMs);
     const isDue = record.dueAt <= nowMs;
-    if (isDue) counts.expect(queue, id);
-    await queues.get(queue).add({ ...record, id }, { ...data, record: { ...record, id } }, nowMs);
+    if (isDue) counts.expect(queue, record.id);
+    const [is, found] = (await this.#link.run('accept', [
+      ...[record.id, queue, String(bytesOfNew(job.call)), String(this.#limits.maxBytes)],
+      ...[data.key ?? '-', key?.content ?? '', String(expiresAt(record)), String(nowMs)],
+      ...[String(this.#limits.retentionMs), String(expiresAt(record) - nowMs + SPARE_MS), body ?? ''],
+      ...bullJob(record, data, nowMs),
+    ])) as ['accepted' | 'conflict' | 'full' | 'known', unknown];
+    if (is === 'conflict' || is === 'full') return { is };
+    if (is === 'known') return { is, record: readJob(found)?.record ?? record };
     if (isDue) counts.change(queue, 1);
-    if (id !== record.id) return { is: 'known', record: (await steps.read(id))?.record ?? { ...record, id } };
+    this.#news.addQueue(queue, nowMs);
     job.body.release();
     if (isDue) this.listener.onDue(record.model);
-    return { is: 'accepted', record };
+    return { is, record };
   }
 
   async withdraw(id: string): Promise<void> {
@@ -217,16 +210,7 @@ export class RedisStore implements JobStore {
 
   progress(id: string, token: string, progress: JobProgress): void {
     const job = this.#parts.held.get(id, token);
-    if (job === null) return;
-    job.record = { ...job.record, progress };
-    const report: AttemptProgress = { attempt: job.record.attempts, ...progress };
-    this.#parts.queues
-      .get(job.queue)
-      .progress(id, report)
-      .then(
-        () => this.listener.onChanged(job.record),
-        () => {}, // the next one follows
-      );
+    if (job !== null) this.#parts.steps.progress(job, progress);
   }
 
   cancel(id: string): Promise<JobRecord | null> {
@@ -333,13 +317,11 @@ export class RedisStore implements JobStore {
     this.#isTakingBack = true;
     try {
       for (const [worker, token] of [...this.#lostBegins]) {
-        const fetched = (await this.#link.run('fetched', [worker])) as [id: string, lock: string][];
-        for (const [id, lock] of fetched) {
+        for (const id of (await this.#link.run('fetched', [worker])) as string[]) {
           const found = await steps.read(id);
           if (found === null) continue;
           const { queue, data, record, stalls } = found;
-          const ids = { id, queue, token, lock: lock === '' ? token : lock, worker };
-          const job = { ...ids, data, stalls, record, isUnsure: false, isGone: false };
+          const job = { id, queue, token, worker, data, stalls, record, isUnsure: false, isGone: false };
           held.add(job);
           await steps.giveBack(job, false);
         }

@@ -46,9 +46,8 @@ export interface ReadJob {
 
 const MAX_TEXT_BYTES = 64 * 1024;
 
-export function hashOf(key: IdempotencyKey | null): string {
-  return key === null ? '-' : createHash('sha256').update(key.scope).digest('base64url');
-}
+/** The most urgent jobs have 9; with BullMQ 1 goes first, and 0 is for those that it found without a lock. */
+const LEAST_URGENT = 10;
 
 /** The data of a new job; its body too, if that needs a key of its own. */
 export function newData({ record, call, body, key }: NewJob): { data: JobData; body: Buffer | null } {
@@ -63,6 +62,20 @@ export function newData({ record, call, body, key }: NewJob): { data: JobData; b
     by: '',
   };
   return { data, body: isText ? null : bytes };
+}
+
+/** A job's fields in BullMQ: name, data, options, timestamp, delay and priority. */
+export function bullJob(record: JobRecord, data: JobData, nowMs: number): string[] {
+  const { id, route, createdAt, dueAt } = record;
+  const delay = Math.max(0, dueAt - nowMs);
+  const priority = LEAST_URGENT - record.priority;
+  const options = JSON.stringify({ jobId: id, priority, ...(delay > 0 ? { delay } : {}) });
+  const timestamp = delay > 0 ? nowMs : createdAt;
+  return [route, JSON.stringify(data), options, String(timestamp), String(delay), String(priority)];
+}
+
+function hashOf({ scope }: IdempotencyKey): string {
+  return createHash('sha256').update(scope).digest('base64url');
 }
 
 /** The data of a job whose record is another one now. `by`: the token of the attempt that is over. */

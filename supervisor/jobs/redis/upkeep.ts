@@ -7,7 +7,7 @@ import { describeThrown } from '../../../protocol/errors.js';
 import { startLimit } from '../../machine/limit-timer.js';
 import { formatMs } from '../../options/units.js';
 import { expired, expiresAt } from '../job-rules.js';
-import type { JobSteps, StepParts } from './job-steps.js';
+import type { BeginParts } from './job-begin.js';
 
 const LOOK_MS = 1000;
 
@@ -23,26 +23,22 @@ const SUSPECT_MS = 2000;
 /** A clock that is further off that of Redis is told to its operator. */
 const MAX_OFF_MS = 1000;
 
+/** Each queue is searched for jobs without a lock so often. */
+const LOOKS_PER_LOCK = 5;
+
 const LEAST_WAIT_MS = 1;
 
 /** At a look so many jobs expire at most; then the next one follows at once. */
 const MOST_EXPIRED = 200;
 
 type Reply = readonly [
-  queues: readonly (readonly [
-    queue: string,
-    due: number,
-    nextDueMs: string,
-    stalled: readonly string[],
-    active: number,
-  ])[],
+  queues: readonly (readonly [queue: string, due: number, nextDueMs: string, stalled: readonly string[]])[],
   expired: readonly string[],
   nextExpiryMs: string,
   time: readonly [seconds: string, micros: string],
 ];
 
-export interface UpkeepParts extends StepParts {
-  readonly steps: JobSteps;
+export interface UpkeepParts extends BeginParts {
   /** The first look since the connections are open. */
   readonly onFirstLook: (redisMs: number) => void;
 }
@@ -91,7 +87,7 @@ export class Upkeep {
 
   /** Resolves with the time until the next look. */
   async #look(): Promise<number> {
-    const { link, limits, listener } = this.#parts;
+    const { link, limits, held, lockMs, listener } = this.#parts;
     const limit = startLimit(LOOK_LIMIT_MS, () =>
       link.reset(`it did not answer within ${formatMs(LOOK_LIMIT_MS)}`),
     );
@@ -100,7 +96,10 @@ export class Upkeep {
       // This process was frozen, or its machine: the locks of others may have expired as its own have.
       if (nowMs - this.#lookedAtMs > LOOK_LIMIT_MS) this.#openedAt = performance.now();
       this.#lookedAtMs = nowMs;
-      const args = [nowMs, CLEAN_MS, limits.retentionMs, MOST_EXPIRED].map(String);
+      const mayLose = performance.now() - this.#openedAt >= SUSPECT_MS;
+      if (mayLose) held.renew().catch(() => {}); // before the look, on the same connection: its own jobs have locks
+      const searchMs = mayLose ? lockMs / LOOKS_PER_LOCK : '';
+      const args = [nowMs, CLEAN_MS, limits.retentionMs, MOST_EXPIRED, searchMs].map(String);
       const [queues, over, nextExpiryMs, time] = (await link.run('look', args)) as Reply;
       limit.stop(); // what follows is this server's own work
       this.#noteTime(time);
@@ -110,7 +109,7 @@ export class Upkeep {
         if (due > 0) listener().onDue(model);
       }
       await Promise.all(over.map((id) => this.#expire(id)));
-      await this.#lose(queues);
+      if (mayLose) await Promise.all(queues.flatMap(([, , , ids]) => ids.map((id) => this.#decide(id))));
       const times = [nextExpiryMs, ...queues.map(([, , nextDueMs]) => nextDueMs)];
       if (over.length >= MOST_EXPIRED) return LEAST_WAIT_MS;
       const nextMs = Math.min(...times.map((text) => (text === '' ? Infinity : Number(text))));
@@ -132,17 +131,7 @@ export class Upkeep {
     else await link.run('keepOn', [id]);
   }
 
-  /** Jobs whose server lets their lock expire are lost, or tried again. */
-  async #lose(queues: Reply[0]): Promise<void> {
-    const { queues: bull, held } = this.#parts;
-    if (performance.now() - this.#openedAt < SUSPECT_MS) return;
-    await held.renew(); // its own jobs are not stalled
-    for (const [queue, , , stalled, active] of queues) {
-      await Promise.all(stalled.map((id) => this.#decide(id)));
-      if (active > 0) await bull.get(queue).findStalled();
-    }
-  }
-
+  /** A job whose server lets its lock expire is lost, or tried again. */
   async #decide(id: string): Promise<void> {
     const { held, steps } = this.#parts;
     const job = held.runs(id) ? null : await steps.read(id);

@@ -24,11 +24,11 @@ export class WaitingCounts {
     return this.#byQueue.keys();
   }
 
-  /** The queues with due jobs for this target, of one route if it is not null. */
-  queuesFor(target: JobTarget, route: string | null): string[] {
-    const found: string[] = [];
+  /** The queues with due jobs for this target, and their routes. */
+  queuesFor(target: JobTarget): { readonly queue: string; readonly route: string }[] {
+    const found: { queue: string; route: string }[] = [];
     for (const [queue, { place, due }] of this.#byQueue)
-      if (due > 0 && takes(target, place) && (route === null || place.route === route)) found.push(queue);
+      if (due > 0 && takes(target, place)) found.push({ queue, route: place.route });
     return found;
   }
 
@@ -46,6 +46,11 @@ export class WaitingCounts {
     let sum = 0;
     for (const { place, due } of this.#byQueue.values()) if (takes(target, place)) sum += due;
     return sum;
+  }
+
+  /** Takes the counts of a script. Called in the order of the answers, in which own jobs are counted too. */
+  note(counts: readonly (readonly [queue: string, due: number])[]): void {
+    for (const [queue, due] of counts) this.set(queue, due);
   }
 
   /** Returns the place. */

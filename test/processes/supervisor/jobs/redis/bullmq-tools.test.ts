@@ -62,6 +62,36 @@ test("BullMQ's own Queue shows the jobs of each state", { skip: isMissing, timeo
   );
 });
 
+test("a job lies where BullMQ's own `add` puts it", { skip: isMissing, timeout: 60_000 }, async (t) => {
+  const { store, link } = await openFront(redis.port, { database: 1 });
+  t.after(() => store.close());
+  const bench = new StoreBench(store);
+  const client = link.commands;
+  const connection = createNodeRedisClient(client) as never;
+  const theirs = new Queue('theirs', { connection, prefix: PREFIX, skipVersionCheck: true });
+  const layoutOf = async (queue: string, id: string, atMs: number): Promise<unknown> => {
+    const at = `${PREFIX}:${queue}:`;
+    const { name, priority, delay, ...more } = await client.hGetAll(at + id);
+    const events = await client.xRevRange(`${at}events`, '+', '-', { COUNT: 1 });
+    return {
+      ...{ name, priority, isDelayed: delay !== '0', fields: Object.keys(more).sort() },
+      opts: (JSON.parse(more['opts'] ?? '') as { priority: number }).priority,
+      prioritized: await client.zScore(`${at}prioritized`, id),
+      isDue: (await client.zScore(`${at}delayed`, id)) === (atMs + Number(delay)) * 4096,
+      event: Object.entries(events?.[0]?.message ?? {}).filter(([key]) => key !== 'jobId' && key !== 'delay'),
+      meta: await client.hGet(`${at}meta`, 'opts.maxLenEvents'),
+    };
+  };
+  const ours = nameOf({ model: 'm', version: null, route: '/' });
+  for (const delay of [0, 60_000]) {
+    const id = await bench.accept({ priority: 7, delayMs: delay });
+    const { timestamp } = await theirs.add('/', {}, { jobId: 'their', priority: 3, delay });
+    const ofOurs = Number(await client.hGet(`${PREFIX}:${ours}:${id}`, 'timestamp'));
+    assert.deepEqual(await layoutOf(ours, id, ofOurs), await layoutOf('theirs', 'their', timestamp));
+    await theirs.remove('their');
+  }
+});
+
 test('the name of a queue is readable, has no colon, and says its place', () => {
   for (const [place, name] of [
     [{ model: 'fill-mask', version: null, route: '/' }, 'fill-mask /'],

@@ -23,7 +23,7 @@ export async function openFront(port: number, options: FrontOptions = {}): Promi
   const place = `127.0.0.1:${port}`;
   const check = (): Promise<void> => Promise.resolve();
   const link = new RedisLink({ packages, url: `redis://${place}/${database}`, place, check });
-  const store = new RedisStore({ packages, link, name: 'redis', limits, ...rest });
+  const store = new RedisStore({ link, name: 'redis', limits, ...rest });
   await link.open(store);
   await store.idle();
   return { store, link };

@@ -1,6 +1,6 @@
 /** The store in Redis: the promises of every store. */
 import { after, before } from 'node:test';
-import type { KeepLimits } from '../../../../../supervisor/jobs/job-store.js';
+import { NO_LISTENER, type KeepLimits } from '../../../../../supervisor/jobs/job-store.js';
 import { needs } from '../../../../helpers/needs.js';
 import {
   conformance,
@@ -43,6 +43,7 @@ if (isMissing === false) {
     return {
       store,
       reopen: async () => {
+        store.listener = NO_LISTENER;
         link.close(); // it cannot say that it leaves
         await forgetFronts(redis.port);
         await store.close();
