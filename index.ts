@@ -5,7 +5,7 @@
 import type { ServeOptions } from './supervisor/plan/given-options.js';
 import type { ServerHandle } from './supervisor/server/server-handle.js';
 import type { SuperviseOptions } from './supervisor/embed/given.js';
-import type { ModelFunction } from './supervisor/functions/function-types.js';
+import type { ModelFunction, OnnxModel } from './supervisor/functions/function-types.js';
 import type { BananaApp } from './worker/api/types.js';
 import { setStarter } from './worker/api/starter.js';
 import { serveFunctions, type ServedFunctions } from './worker/api/serve-functions.js';
@@ -86,6 +86,8 @@ export type {
   FunctionCallOptions,
   FunctionEvents,
   ModelFunction,
+  OnnxModel,
+  TensorValue,
 } from './supervisor/functions/function-types.js';
 export { ServeError, type ErrorCode } from './protocol/errors.js';
 export type { LocalConfig, MemoryConfig, StoreOptions } from './worker/api/store/config.js';
@@ -113,10 +115,15 @@ export function serve(given: ServeOptions | ServedFunctions = {}): Promise<Serve
  * the app's module, `typeof import('./embed.js')`, from which the types of input and answer follow. Rejects with a
  * `ServeError`: `SERVE_CONFIG` for a wrong option, with nothing started, else the reason why the app cannot start.
  */
-export async function supervise<App = unknown>(
+export function supervise<App = OnnxModel>(
+  app: `${string}.onnx`,
+  options?: SuperviseOptions,
+): Promise<ModelFunction<App>>;
+export function supervise<App = unknown>(
   app: string | URL,
-  options: SuperviseOptions = {},
-): Promise<ModelFunction<App>> {
+  options?: SuperviseOptions,
+): Promise<ModelFunction<App>>;
+export async function supervise(app: string | URL, options: SuperviseOptions = {}): Promise<ModelFunction> {
   const front = await import('#front');
   return front.supervise(app, options);
 }

@@ -51,7 +51,7 @@ class Writer {
   #bytes = Buffer.allocUnsafe(256);
   #at = 0;
   /** The keys of the value that is being written, from the whole one. */
-  readonly path: string[] = [];
+  readonly path: unknown[] = [];
 
   get written(): Buffer {
     return this.#bytes.subarray(0, this.#at);
@@ -83,7 +83,7 @@ class Writer {
 
   #list(items: readonly unknown[]): void {
     this.#head(0xdd, items.length);
-    for (let i = 0; i < items.length; i += 1) this.#part(`[${i}]`, items[i]);
+    for (let i = 0; i < items.length; i += 1) this.#part(i, items[i]);
   }
 
   #map(entries: readonly (readonly [unknown, unknown])[]): void {
@@ -91,11 +91,11 @@ class Writer {
     for (const [key, value] of entries) {
       if (typeof key === 'object' && key !== null) throw new TypeError('has a key that is no text or number');
       this.value(key);
-      this.#part(typeof key === 'string' && /^[\w$]+$/.test(key) ? `.${key}` : `[${shown(key)}]`, value);
+      this.#part(key, value);
     }
   }
 
-  #part(key: string, value: unknown): void {
+  #part(key: unknown, value: unknown): void {
     this.path.push(key);
     this.value(value);
     this.path.pop();
@@ -209,7 +209,8 @@ function fieldsOf(value: object): [string, unknown][] {
 }
 
 function shown(key: unknown): string {
-  return typeof key === 'string' ? JSON.stringify(key) : String(key);
+  if (typeof key !== 'string') return `[${String(key)}]`;
+  return /^[\w$]+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
 }
 
 class Reader {
@@ -330,7 +331,7 @@ function write(value: unknown, name: string, code: ErrorCode): Buffer {
     return writer.written;
   } catch (cause) {
     const { path } = writer;
-    const place = path.length > MAX_DEPTH ? name : name + path.join('');
+    const place = path.length > MAX_DEPTH ? name : name + path.map(shown).join('');
     throw unwritable(code, `${place} ${describeThrown(cause).message}.`, cause);
   }
 }

@@ -64,7 +64,7 @@ export class House {
       attributePrints: false,
       startReporter: {
         pauseMs: () => SLOW_START_MS,
-        report: (text: string) => log.info(text),
+        report: (text: string, model: string) => log.info({ model }, text),
         end: () => {},
       },
       checkApp,

@@ -1,6 +1,7 @@
 /** The types of a model as a function, for programs. They follow from the type of the app's module, without a cast. */
 import type { EventEmitter } from 'node:events';
 import type { ServeError } from '../../protocol/errors.js';
+import type { AnyTensor, Datatype, TensorData } from '../../protocol/values/tensor.js';
 import type { ModelStatus } from '../models/model-status.js';
 
 /** Options of one call. */
@@ -42,6 +43,14 @@ export type AnswerOf<Output> =
           ? never
           : O
     : never;
+
+/** A tensor of a model without code: one of one dimension is its data alone, unless their class does not say its datatype. */
+export type TensorValue = AnyTensor | TensorData[Exclude<Datatype, 'BOOL' | 'FP16' | 'BF16' | 'BYTES'>];
+
+/** A model without code, as an app. */
+export interface OnnxModel {
+  inference(inputs: Readonly<Record<string, TensorValue>>): Readonly<Record<string, TensorValue>>;
+}
 
 /** The arguments of a call: the app's input, which may be left out if it may be for the app, and options. */
 type ArgumentsOf<App> =

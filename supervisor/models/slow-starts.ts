@@ -33,7 +33,8 @@ export function startingWorkers(slots: readonly Slot[]): StartingWorker[] {
 export interface StartReporter {
   /** Delay before the next report; `reported` were shown since workers last started. */
   pauseMs(reported: number): number;
-  report(text: string): void;
+  /** `model`: its name, which the text has, if the server has several; else empty. */
+  report(text: string, model: string): void;
   /** No worker is starting any more. */
   end(): void;
 }
@@ -61,7 +62,7 @@ export function slowStarts(
     const slow = starting().filter(({ uptimeMs, stateMs }) => (uptimeMs ?? stateMs) >= FIRST_REPORT_MS);
     if (slow.length > 0) {
       reported += 1;
-      reporter.report(reportText(slow, limitMs(), label()));
+      reporter.report(reportText(slow, limitMs(), label()), label());
     }
     wait();
   };

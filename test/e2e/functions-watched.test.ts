@@ -57,8 +57,8 @@ describe('a program that watches its functions', { timeout: 120_000 }, () => {
     let printed = '';
     const prints = (line: string): unknown => (printed = line);
     const tell: Tells = await supervise(TELLS, { prints, drainTimeout: 500 });
-    const running = refusalOf(tell({ act: 'sleep', ms: 60_000 }));
-    await until(() => printed === 'sleeping');
+    const running = refusalOf(tell({ act: 'printAndBlock' }));
+    await until(() => printed === 'blocks');
     const waiting = Array.from({ length: 20 }, () => refusalOf(tell({ act: 'pid' })));
     await tell.close();
     assert.deepEqual([(await running).code, (await running).begun], ['SERVE_WORKER_LOST', true]);

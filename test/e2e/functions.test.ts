@@ -11,6 +11,7 @@ import { ROOT, fixture } from '../helpers/server.js';
 
 const TELLS = join(ROOT, 'test/fixtures/functions/tells.mjs');
 
+type Numbers = { inferenceBatch: (inputs: number[]) => number[] };
 type Tells = ModelFunction<{ inference: (input: Record<string, unknown>) => unknown }>;
 
 describe('a function of one worker', { timeout: 120_000 }, () => {
@@ -150,6 +151,22 @@ describe('a function of one worker', { timeout: 120_000 }, () => {
     for await (const _ of (await tell({ act: 'count', to: 0 })) as AsyncIterable<unknown>) assert.fail();
   });
 
+  test('an error before the first item rejects the call, a later one the stream', async () => {
+    const early = await refusalOf(tell({ act: 'countAndFail', to: 0 }));
+    assert.deepEqual([early.code, (early.cause as Error).name], ['SERVE_INFERENCE_FAILED', 'OcrError']);
+    const stream = (await tell({ act: 'countAndFail', to: 1 })) as AsyncIterableIterator<unknown>;
+    assert.deepEqual(await stream.next(), { done: false, value: 1 });
+    const late = await refusalOf(stream.next());
+    assert.deepEqual([late.code, late.begun, (late.cause as Error).message], [early.code, true, 'no page']);
+    assert.equal((await stream.next()).done, true);
+  });
+
+  test('a view of shared memory is copied', async () => {
+    const value = new Int32Array(new SharedArrayBuffer(8)).fill(3);
+    const answer = (await tell({ act: 'echo', value })) as Int32Array;
+    assert.deepEqual([answer.buffer instanceof ArrayBuffer, [...answer]], [true, [3, 3]]);
+  });
+
   test('a stream whose reader leaves ends in the app, too', async () => {
     for await (const item of (await tell({ act: 'count', to: Infinity })) as AsyncIterable<unknown>)
       if (item === 3) break;
@@ -211,6 +228,7 @@ describe('the way of a function', { timeout: 120_000 }, () => {
     const app = fixture('potassium.mjs');
     const [one, two] = await Promise.all([supervise(app), supervise(app)]);
     assert.deepEqual([one.status().name, two.status().name].sort(), ['potassium', 'potassium-2']);
+    assert.deepEqual(await one.route('/answer')('text'), 'text');
     await Promise.all([one.close(), two.close()]);
   });
 
@@ -257,6 +275,46 @@ describe('the way of a function', { timeout: 120_000 }, () => {
     for (let i = 0; i < 8; i += 1) await other({ act: 'print', text: 'x'.repeat(100_000) });
     assert.equal(lines, 1, 'it gets no more');
     await other.close();
+  });
+
+  test('workers end while it is idle, and come again for a call', async () => {
+    const tell: Tells = await supervise(TELLS, {
+      prints: 'ignore',
+      minWorkers: 0,
+      maxWorkers: 1,
+      idleTimeout: 100,
+    });
+    const first = await tell({ act: 'pid' });
+    await until(() => tell.status().workers.length === 0);
+    assert.notEqual(await tell({ act: 'pid' }), first);
+    await tell.close();
+  });
+
+  test('calls come together for an app that takes them so', async () => {
+    const batch = await supervise<Numbers>(join(ROOT, 'test/fixtures/functions/counts-batches.mjs'), {
+      batchSize: 8,
+      prints: 'ignore',
+    });
+    const sizes = await Promise.all(Array.from({ length: 20 }, (_, i) => batch(i)));
+    assert.ok(Math.max(...sizes) > 1, sizes.join());
+    await batch.close();
+  });
+
+  test('a function may not change what all functions of the program share', async () => {
+    const tell: Tells = await supervise(TELLS, { prints: 'ignore', spawnConcurrency: 2 });
+    const error = await refusalOf(supervise(TELLS, { spawnConcurrency: 3 }));
+    assert.match(error.message, /spawnConcurrency.*the first one has decided/);
+    await tell.close();
+  });
+
+  test('an event says when a worker is ready', async () => {
+    const tell: Tells = await supervise(TELLS, { prints: 'ignore' });
+    let ready = '';
+    tell.events.on('ready', ({ worker, startMs }) => (ready = `${worker} ${startMs > 0}`));
+    await refusalOf(tell({ act: 'kill' }));
+    await tell({ act: 'pid' });
+    assert.equal(ready, '0 true');
+    await tell.close();
   });
 
   test('prints go where the program says', async () => {

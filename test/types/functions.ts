@@ -2,7 +2,7 @@
  * The types of a model as a function, as a program's editor checks them. Compiled and not run: `@ts-expect-error` marks each line that must be refused, and
  * one that is not refused any more is an error itself.
  */
-import { supervise, type InferenceContext } from '../../index.js';
+import { Tensor, supervise, type InferenceContext, type TensorValue } from '../../index.js';
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 function same<A, B>(..._proof: Equal<A, B> extends true ? [] : [never]): void {}
@@ -59,6 +59,13 @@ export const answered = async (): Promise<void> => {
 
   const _one = await (await supervise<Batch>('./batch.ts'))({ text: '' });
   same<typeof _one, number>();
+
+  const model = await supervise('./model.onnx');
+  const { scores: _scores } = await model({ image: new Tensor('FP32', [1, 1], new Float32Array(1)) });
+  same<typeof _scores, TensorValue | undefined>();
+  await model({ ids: new BigInt64Array(1), bytes: new Uint8Array(1) });
+  // @ts-expect-error tensors come by name
+  await model(new Float32Array(1));
 
   const any = await supervise('./app.ts');
   const _unknown = await any({ anything: 1 });
