@@ -8,10 +8,11 @@
  * 3. The store takes the outcome if its token is still this attempt's. Then the job has ended here, or is tried again.
  */
 import { ServeError } from '../../protocol/errors.js';
-import { Call, NOWHERE } from '../dispatch/call.js';
+import { Call, NOWHERE, type CallMessage } from '../dispatch/call.js';
 import { deferred } from '../machine/deferred.js';
 import {
   hasEnded,
+  type AnsweredJob,
   type BegunJob,
   type EndedRecord,
   type JobRecord,
@@ -20,17 +21,8 @@ import {
   type StoredCall,
 } from './job-record.js';
 import type { JobStore } from './job-store.js';
-import { ProgressNotes } from './progress-notes.js';
 import { RunningJob } from './running-job.js';
 import type { StoreGuard } from './store-guard.js';
-
-/** A job that has ended, and its answer. */
-export interface AnsweredJob {
-  readonly record: EndedRecord;
-  readonly call: StoredCall;
-  /** The whole answer, even if the store keeps none; null if there was none, or if it was too large. */
-  readonly body: Buffer | null;
-}
 
 /** A job that has ended, with the facts of its last run. */
 export interface EndedJob extends AnsweredJob {
@@ -44,22 +36,24 @@ export interface BeginsOptions {
   readonly statusOf: (error: ServeError) => number;
   /** Larger answers are not kept. */
   readonly maxResultBytes: number;
-  readonly listener?: Partial<BeginsListener>;
+  readonly listener?: Partial<JobsListener>;
 }
 
-export interface BeginsListener {
+export interface JobsListener {
   /** Called once for every job that has ended here. */
   onEnded(ended: EndedJob): void;
   /** An attempt has failed, and another one will follow. */
   onRetry(record: JobRecord, error: ServeError, call: StoredCall): void;
-}
-
-/** One attempt at a job, in this process. */
-interface Attempt {
-  readonly id: string;
-  readonly token: string;
-  readonly call: StoredCall;
-  readonly job: Call;
+  /** The first job was accepted by a store that ends with this process. */
+  onLosable(): void;
+  /** A call could not be recorded; the error's detail has the reason. */
+  onNotKept(call: CallMessage, error: ServeError): void;
+  /** Jobs wait for a model, a version or a route that this server does not have. */
+  onStranded(text: string): void;
+  /** The store fails since now: no job begins, and no call is accepted as one. */
+  onStoreAway(why: string): void;
+  onStoreWell(): void;
+  onStoreWarning(text: string): void;
 }
 
 /** Limit of all held answers together. */
@@ -68,7 +62,6 @@ const MAX_HELD_BYTES = 64 * 1024 ** 2;
 export class Begins {
   readonly #guard: StoreGuard;
   readonly #options: BeginsOptions;
-  readonly #progress: ProgressNotes;
   /** The jobs that this process runs, by id, in the order of their begins. */
   readonly #running = new Map<string, Call>();
   /** Attempts of which the store does not know yet how they went. */
@@ -87,7 +80,6 @@ export class Begins {
   constructor(guard: StoreGuard, options: BeginsOptions) {
     this.#guard = guard;
     this.#options = options;
-    this.#progress = new ProgressNotes((...note) => guard.store.progress(...note));
   }
 
   /** Ids of the jobs that this process runs. */
@@ -132,7 +124,6 @@ export class Begins {
   stop(): void {
     this.#isStopped = true;
     this.isDraining = true;
-    this.#progress.close();
   }
 
   /** Resolves once the store has answered all begins; what has begun is given back by then. Never rejects. */
@@ -161,12 +152,13 @@ export class Begins {
     return wanted;
   }
 
-  #run({ record, call, pieces }: BegunJob, token: string): Call {
+  #run(begun: BegunJob, token: string): Call {
+    const { record, call, pieces } = begun;
     const { id, attempts: attempt } = record;
     const over = deferred<void>();
     const sink = new RunningJob(this.#options.maxResultBytes, {
-      onOutcome: (outcome, job) => void this.#settle({ id, token, call, job }, outcome).then(over.resolve),
-      onProgress: (progress) => this.#progress.note(id, token, progress),
+      onOutcome: (outcome, ended) => void this.#settle(begun, token, ended, outcome).then(over.resolve),
+      onProgress: (progress) => this.#guard.store.progress(id, token, progress),
     });
     const message = { id: 0, statusOf: this.#options.statusOf, job: { id, attempt }, ...call };
     const job = new Call(message, pieces, timesOf(record), sink);
@@ -181,9 +173,10 @@ export class Begins {
     return job;
   }
 
-  async #settle({ id, token, call, job }: Attempt, outcome: Outcome): Promise<void> {
+  async #settle(begun: BegunJob, token: string, job: Call, outcome: Outcome): Promise<void> {
     const { listener } = this.#options;
-    this.#progress.end(id);
+    const { call } = begun;
+    const { id } = begun.record;
     const record = await this.#store(id, token, outcome);
     if (this.#running.get(id) === job) this.#running.delete(id);
     if (record === null) return;

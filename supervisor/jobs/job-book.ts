@@ -7,13 +7,13 @@ import {
   hasEnded,
   type Acceptance,
   type EndedRecord,
-  type IdempotencyKey,
   type JobPage,
   type JobProgress,
   type JobRecord,
   type JobState,
   type JobTarget,
   type ListQuery,
+  type NewJob,
   type Outcome,
   type StoredCall,
 } from './job-record.js';
@@ -40,10 +40,7 @@ export interface Kept {
 }
 
 /** A job to be entered. */
-export interface Entry<K extends Kept> {
-  readonly record: JobRecord;
-  readonly call: StoredCall;
-  readonly key: IdempotencyKey | null;
+export interface Entry<K extends Kept> extends Omit<NewJob, 'body'> {
   readonly body: K['body'];
 }
 
@@ -81,13 +78,6 @@ export interface Rows<K extends Kept> {
   body(row: K['row']): K['body'];
   keepResult(row: K['row'], result: K['result']): void;
   result(row: K['row']): K['result'] | null;
-}
-
-/** A job that has begun. */
-export interface Begun<K extends Kept> {
-  readonly record: JobRecord;
-  readonly call: StoredCall;
-  readonly body: K['body'];
 }
 
 /** Sums over all rows, which would take long to compute, and the next time at which the clock matters. */
@@ -142,7 +132,7 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
     if (row?.record.state === 'queued' && row.record.attempts === 0) this.forget(row);
   }
 
-  begin(target: JobTarget, token: string): Begun<K>[] {
+  begin(target: JobTarget, token: string): Omit<Entry<K>, 'key'>[] {
     const nowMs = Date.now();
     this.tick(); // the clock may have been set: what has expired must not begin
     return this.rows.next(target, nowMs).map((row) => {

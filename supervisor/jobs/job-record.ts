@@ -170,15 +170,17 @@ export interface WaitingPlace extends Pick<JobRecord, 'model' | 'route' | 'prior
   readonly version: string | null;
 }
 
+/** A job that has ended, and its answer. */
+export interface AnsweredJob<Body = Buffer> {
+  readonly record: EndedRecord;
+  readonly call: StoredCall;
+  /** The whole answer, even if the store keeps none; null if there was none, or if it was too large. */
+  readonly body: Body | null;
+}
+
 /** A webhook that a store keeps: that of a job which has ended, or one of an app. */
-export type KeptWebhook =
-  | {
-      readonly of: 'job';
-      readonly record: EndedRecord;
-      readonly call: StoredCall;
-      readonly body: Buffer | null;
-    }
-  | { readonly of: 'app'; readonly webhook: Webhook };
+export type KeptWebhook<Body = Buffer> =
+  ({ readonly of: 'job' } & AnsweredJob<Body>) | { readonly of: 'app'; readonly webhook: Webhook };
 
 export interface ListQuery {
   /** Null: all. */

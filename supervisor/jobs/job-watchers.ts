@@ -1,6 +1,5 @@
 /** Clients that watch a job: they hear of each change of its record. Watching costs no work while nothing changes. */
 import { isDeepStrictEqual } from 'node:util';
-import { deferred } from '../machine/deferred.js';
 import type { JobRecord } from './job-record.js';
 
 /** Null: the server ends, and tells what it knows. */
@@ -48,33 +47,4 @@ export class JobWatchers {
       if (isMeant(id)) for (const onChange of [...watching]) onChange(null);
     }
   }
-}
-
-/**
- * Resolves with the record at a change for which `isEnough` returns true, and with null when the server ends, after `limitMs`,
- * or when `stop` is called.
- */
-export function watchUntil(
-  watchers: JobWatchers,
-  id: string,
-  isEnough: (record: JobRecord) => boolean,
-): { until(limitMs: number): Promise<JobRecord | null>; readonly stop: () => void } {
-  const { promise, resolve } = deferred<JobRecord | null>();
-  let timer: NodeJS.Timeout | undefined;
-  const end = (told: JobRecord | null): void => {
-    clearTimeout(timer);
-    leave();
-    resolve(told);
-  };
-  const leave = watchers.add(id, (record) => {
-    if (record === null || isEnough(record)) end(record);
-  });
-  return {
-    stop: () => end(null),
-    until: (limitMs) => {
-      timer = setTimeout(() => end(null), limitMs);
-      void promise.then(() => clearTimeout(timer)); // it may have been over before
-      return promise;
-    },
-  };
 }

@@ -3,8 +3,7 @@
  * for those from time to time. One that the store keeps and that finds no room among those that are owed waits without its
  * body until there is some.
  */
-import type { AnsweredJob } from './begins.js';
-import type { KeptWebhook } from './job-record.js';
+import type { AnsweredJob, KeptWebhook } from './job-record.js';
 import type { StoreGuard } from './store-guard.js';
 import type { Webhook, WebhookKeeper, Webhooks } from '../webhooks/webhooks.js';
 

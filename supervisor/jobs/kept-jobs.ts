@@ -12,9 +12,10 @@
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { CallMessage } from '../dispatch/call.js';
 import type { JobFeed } from '../dispatch/job-feed.js';
+import { deferred } from '../machine/deferred.js';
 import { within } from '../machine/limit-timer.js';
 import { formatBytes } from '../options/units.js';
-import { Begins, type BeginsListener, type BeginsOptions } from './begins.js';
+import { Begins, type BeginsOptions } from './begins.js';
 import {
   hasEnded,
   type Acceptance,
@@ -24,10 +25,10 @@ import {
   type NewJob,
 } from './job-record.js';
 import type { JobStore } from './job-store.js';
-import { JobWatchers, watchUntil } from './job-watchers.js';
+import { JobWatchers } from './job-watchers.js';
 import { ModelFeed, type FedModel } from './model-feed.js';
 import { newJob, type AcceptedCall } from './new-job.js';
-import { SharedResults, type HeldResult } from './shared-results.js';
+import { SharedResults } from './shared-results.js';
 import { ASK_LIMIT_MS, StoreGuard } from './store-guard.js';
 import { StrandedJobs } from './stranded-jobs.js';
 
@@ -35,20 +36,6 @@ export interface KeptJobsOptions extends BeginsOptions {
   readonly store: JobStore;
   /** So many more bytes of results are held for clients that read them; fewer, if negative. */
   readonly onHeldBytes?: (bytes: number) => void;
-  readonly listener?: Partial<KeptJobsListener>;
-}
-
-export interface KeptJobsListener extends BeginsListener {
-  /** The first job was accepted by a store that ends with this process. */
-  onLosable(): void;
-  /** A call could not be recorded; the error's detail has the reason. */
-  onNotKept(call: CallMessage, error: ServeError): void;
-  /** Jobs wait for a model, a version or a route that this server does not have. */
-  onStranded(text: string): void;
-  /** The store fails since now: no job begins, and no call is accepted as one. */
-  onStoreAway(why: string): void;
-  onStoreWell(): void;
-  onStoreWarning(text: string): void;
 }
 
 /** Longest time for workers that were just killed to end, and for the store to learn of their jobs. */
@@ -61,11 +48,13 @@ export class KeptJobs {
   readonly #options: KeptJobsOptions;
   /** The store, for what the jobs owe besides their results: webhooks. */
   readonly guard: StoreGuard;
+  /** Clients that watch a job or wait for its end. */
+  readonly watchers = new JobWatchers();
+  /** The bodies of the answers of jobs, which their readers share. */
+  readonly results: SharedResults;
   readonly #store: JobStore;
   readonly #begins: Begins;
-  readonly #results: SharedResults;
   readonly #feeds = new Set<ModelFeed>();
-  readonly #watchers = new JobWatchers();
   readonly #stranded: StrandedJobs;
   #hasToldOfLoss = false;
 
@@ -82,7 +71,7 @@ export class KeptJobs {
       },
     });
     this.guard = guard;
-    this.#results = new SharedResults({
+    this.results = new SharedResults({
       read: (id) => guard.ask(() => store.readResult(id)),
       onBytes: (bytes) => onHeldBytes?.(bytes),
     });
@@ -90,18 +79,13 @@ export class KeptJobs {
     this.#stranded = new StrandedJobs(store, this.#feeds, (text) => listener?.onStranded?.(text));
     store.listener = {
       onDue: (model) => this.#wake(model),
-      onChanged: (record) => this.#watchers.tell(record),
+      onChanged: (record) => this.watchers.tell(record),
       onMoved: (id) => void this.#readMoved(id),
       onCancelled: (id) => this.#begins.cancel(id),
       onEndedUnrun: (...ended) => this.#begins.endUnrun(...ended),
       onFailed: (why) => guard.noteAway(why),
       onWarning: (text) => listener?.onStoreWarning?.(text),
     };
-  }
-
-  /** Number of clients that watch a job or wait for its end. */
-  get watchers(): number {
-    return this.#watchers.count;
   }
 
   /** Names the store for people. */
@@ -124,22 +108,9 @@ export class KeptJobs {
     return this.guard.ask((store) => store.get(id));
   }
 
-  /** The body of the job's answer, null if there is none or it was dropped, which its readers share. */
-  holdResult({ id, end }: JobRecord): HeldResult {
-    return this.#results.hold(id, end?.result?.bytes ?? 0);
-  }
-
   /** Everybody's jobs, the newest first. @throws SERVE_JOBS_UNAVAILABLE */
   list(query: ListQuery): Promise<JobPage> {
     return this.guard.ask((store) => store.list(query));
-  }
-
-  /**
-   * Calls back at each change of the job from now on, with null when the server ends, until the function returned is
-   * called.
-   */
-  watch(id: string, onChange: (record: JobRecord | null) => void): () => void {
-    return this.#watchers.add(id, onChange);
   }
 
   /**
@@ -152,18 +123,20 @@ export class KeptJobs {
     limitMs: number,
     giveUp: (stop: () => void) => void,
   ): Promise<JobRecord | null> {
-    const watch = watchUntil(this.#watchers, id, hasEnded); // before the look, or an end in between would be missed
-    const record = await this.get(id).catch((error: unknown) => {
-      watch.stop();
-      throw error;
+    const over = deferred<JobRecord | null>();
+    // Before the look, or an end in between would be missed.
+    const leave = this.watchers.add(id, (record) => {
+      if (record === null || hasEnded(record)) over.resolve(record);
     });
-    if (record === null || hasEnded(record) || limitMs === 0) {
-      watch.stop();
-      return record;
+    try {
+      const record = await this.get(id);
+      if (record === null || hasEnded(record) || limitMs === 0) return record;
+      giveUp(() => over.resolve(null));
+      if (this.#begins.isDraining && !this.#begins.has(id)) over.resolve(null);
+      return (await within(limitMs, over.promise)) ?? (await this.get(id)); // many wait for one job: its end tells them all
+    } finally {
+      leave();
     }
-    giveUp(watch.stop);
-    if (this.#begins.isDraining && !this.#begins.has(id)) watch.stop();
-    return (await watch.until(limitMs)) ?? this.get(id); // many wait for one job: its end tells them all
   }
 
   /**
@@ -217,7 +190,7 @@ export class KeptJobs {
   drain(): void {
     if (!this.#store.isDurable) return;
     this.#begins.isDraining = true;
-    this.#watchers.release((id) => !this.#begins.has(id));
+    this.watchers.release((id) => !this.#begins.has(id));
   }
 
   /** The server ends: no worker runs any more. Those who wait for a job are told what is known. */
@@ -225,7 +198,7 @@ export class KeptJobs {
     this.#begins.stop();
     this.#stranded.close();
     await this.guard.orNone((store) => store.stop().then(() => []));
-    this.#watchers.release(() => true);
+    this.watchers.release(() => true);
   }
 
   /**
@@ -244,9 +217,9 @@ export class KeptJobs {
   }
 
   async #readMoved(id: string): Promise<void> {
-    if (!this.#watchers.has(id)) return;
+    if (!this.watchers.has(id)) return;
     const [record] = await this.guard.orNone(async (store) => [await store.get(id)]);
-    if (record !== undefined && record !== null) this.#watchers.tell(record);
+    if (record !== undefined && record !== null) this.watchers.tell(record);
   }
 
   /** Forgets the job, unless it has a key: then another call of this key may have been accepted as this job. */

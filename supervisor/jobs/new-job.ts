@@ -1,21 +1,14 @@
 /** Makes the record of a job from the call that a client asks to be kept. */
 import type { CallMessage } from '../dispatch/call.js';
-import type { IdempotencyKey, JobRecord, NewJob, StoredBody, StoredCall } from './job-record.js';
+import type { JobRecord, NewJob, StoredBody, StoredCall } from './job-record.js';
 
-/** The wishes of a job's client, and the promises of its route. */
-export interface JobWishes {
-  readonly delayMs: number;
-  readonly ttlMs: number;
-  readonly priority: number;
-  readonly key: IdempotencyKey | null;
-}
-
-/** A call to be kept, and facts that are not in the call. */
+/** A call to be kept, and facts that are not in the call: wishes of its client, and promises of its route. */
 export interface AcceptedCall
   extends
-    JobWishes,
+    Pick<NewJob, 'key'>,
     Pick<StoredCall, 'dialect' | 'hasKey' | 'isBackground' | 'webhook'>,
-    Pick<JobRecord, 'isPinned' | 'maxAttempts'> {
+    Pick<JobRecord, 'isPinned' | 'maxAttempts' | 'priority' | 'ttlMs'> {
+  readonly delayMs: number;
   readonly call: CallMessage;
   /** Belongs to the store once the call is accepted as a new job. */
   readonly body: StoredBody;

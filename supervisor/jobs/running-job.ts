@@ -8,8 +8,11 @@ import { keptError, type JobProgress, type Outcome } from './job-record.js';
 export interface RunningJobListener {
   /** Called once, when its worker has let go of it. */
   onOutcome(outcome: Outcome, job: Call): void;
+  /** Called at most once a second: the newest report counts. The outcome has the last. */
   onProgress(progress: JobProgress): void;
 }
+
+const PROGRESS_MS = 1000;
 
 export class RunningJob implements Sink {
   readonly #maxBytes: number;
@@ -18,6 +21,8 @@ export class RunningJob implements Sink {
   #pieces: Buffer[] = [];
   #bytes = 0;
   #progress: JobProgress | null = null;
+  /** Set for a second after a report was told. */
+  #timer: NodeJS.Timeout | null = null;
 
   /** The bodies of answers above `maxBytes` are not kept. */
   constructor(maxBytes: number, listener: RunningJobListener) {
@@ -46,21 +51,34 @@ export class RunningJob implements Sink {
 
   progress(_job: Call, fraction: number, text: string): void {
     this.#progress = { fraction, text: text.slice(0, MAX_PROGRESS_CHARS) };
-    this.#listener.onProgress(this.#progress);
+    if (this.#timer === null) this.#tellProgress(this.#progress);
   }
 
   /** The handler of a job that has passed its limit may still run, and report: another attempt must not begin meanwhile. */
   fail(job: Call, error: ServeError): void {
     const measured = measuredOf(job);
     job.onceLetGo(() => {
-      this.#listener.onOutcome({ ...measured, progress: this.#progress, error: keptError(error) }, job);
+      this.#end(job, { ...measured, progress: this.#progress, error: keptError(error) });
     });
   }
 
   /** Copies the answer into memory of exactly its size: a slice of Buffer's pool would keep 8 KiB for each small result. */
   #succeed(job: Call, head: ReplyHead, pieces: readonly Buffer[], bytes: number): void {
     const body = bytes > this.#maxBytes ? null : copyExactly(pieces, bytes);
-    this.#listener.onOutcome({ ...measuredOf(job), progress: this.#progress, head, bytes, body }, job);
+    this.#end(job, { ...measuredOf(job), progress: this.#progress, head, bytes, body });
+  }
+
+  #end(job: Call, outcome: Outcome): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#listener.onOutcome(outcome, job);
+  }
+
+  #tellProgress(told: JobProgress): void {
+    this.#listener.onProgress(told);
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      if (this.#progress !== null && this.#progress !== told) this.#tellProgress(this.#progress);
+    }, PROGRESS_MS).unref();
   }
 }
 

@@ -7,7 +7,8 @@ import { BANANA_CLIENTS, clientHeaderNames } from '../http/access/client-headers
 import { errorBody, statusOf } from '../http/answer/house-error.js';
 import { isJson } from '../http/call/find-route.js';
 import type { CountedRequest, RequestObserver } from '../http/request/request-context.js';
-import type { AnsweredJob, EndedJob } from '../jobs/begins.js';
+import type { EndedJob } from '../jobs/begins.js';
+import type { AnsweredJob } from '../jobs/job-record.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
 import { formatMs } from '../options/units.js';

@@ -66,7 +66,7 @@ export async function readResult(
   { backend, request, response }: RequestContext,
   record: JobRecord,
 ): Promise<Buffer | null> {
-  const { body, release } = backend.jobs.holdResult(record);
+  const { body, release } = backend.jobs.results.hold(record.id, record.end?.result?.bytes ?? 0);
   onceOver(request, response, release);
   const bytes = await body;
   await turns.own(); // one read may be what thousands wait for

@@ -9,7 +9,13 @@ import { join } from 'node:path';
 import { startLimit } from '../../machine/limit-timer.js';
 import { formatMs } from '../../options/units.js';
 import { reasonOf } from './sqlite-errors.js';
-import { ANSWER_LIMIT_MS, type KeptBytes } from './table-data.js';
+
+/** Longest time for an answer of a table or of its disk; clients wait for 10 s at most. */
+export const ANSWER_LIMIT_MS = 8000;
+
+/** The bytes of a body or a result: in the table, or in a file of its own, in the folder of the store, if they are many. */
+export type KeptBytes =
+  { readonly bytes: Uint8Array; readonly file: null } | { readonly bytes: null; readonly file: string };
 
 /** While so much is free, nobody looks closer. */
 const PLENTY_BYTES = 64 * 1024 ** 2;

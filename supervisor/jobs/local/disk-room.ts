@@ -7,12 +7,18 @@
  */
 import { statfsSync, statSync } from 'node:fs';
 import { databaseFile, type Database } from './job-database.js';
-import type { Need } from './table-data.js';
 
 const MAX_RESERVE_BYTES = 16 * 1024 ** 2;
 
 /** A job needs this at least: one that is smaller is refused only when every job is. */
 const LEAST_ROOM_BYTES = 32 * 1024;
+
+/** Room for something that is to be written: rows go into the log and the table, a file beside them. */
+export interface Need {
+  readonly of: 'job' | 'result';
+  readonly rowBytes: number;
+  readonly fileBytes: number;
+}
 
 export interface DiskFigures {
   readonly totalBytes: number;

@@ -9,14 +9,11 @@ import { isDamage, isFull, isTaken, reasonOf } from './sqlite-errors.js';
 export type Database = DatabaseSyncInstance;
 export type DatabaseClass = typeof DatabaseSync;
 
-/** A text for the operator, with the cure. */
+/** A text for the operator, with the cure. Passes from a thread to another with all its properties, but as a plain Error. */
 export class CannotOpen extends Error {
   override readonly name = 'CannotOpen';
-}
-
-/** It can be opened once its disk has room. */
-export class FullDisk extends CannotOpen {
-  override readonly name = 'FullDisk' as 'CannotOpen';
+  /** Whether it can be opened once its disk has room. */
+  isFull = false;
 }
 
 export const PACKAGE = '@photostructure/sqlite';
@@ -197,8 +194,7 @@ function numberIn(database: Database, sql: string): number {
 /** The error for the operator: why the store in this folder cannot be opened, and the cure. */
 export function explained(error: unknown, folder: string): CannotOpen {
   if (error instanceof CannotOpen) return error;
-  const Kind = isFull(error) ? FullDisk : CannotOpen;
-  return new Kind(explain(error, folder), { cause: error });
+  return Object.assign(new CannotOpen(explain(error, folder), { cause: error }), { isFull: isFull(error) });
 }
 
 function explain(error: unknown, folder: string): string {

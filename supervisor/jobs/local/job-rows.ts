@@ -11,10 +11,11 @@ import {
   type StoredCall,
   type WaitingPlace,
 } from '../job-record.js';
+import type { JobStoreListener } from '../job-store.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
 import { WaitingQueues } from '../waiting-jobs.js';
+import type { KeptBytes } from './body-files.js';
 import { VERSION, type Database } from './job-database.js';
-import { noEffects, type CountChange, type Effects, type KeptBytes } from './table-data.js';
 
 export interface InTable extends Kept {
   readonly row: TableRow;
@@ -27,14 +28,31 @@ export interface TableRow extends JobRow {
   readonly place: string | null;
 }
 
+type EventName = 'onDue' | 'onChanged' | 'onCancelled' | 'onEndedUnrun';
+
+/** A call of the listener of the store. */
+export type TableEvent = { [Name in EventName]: [Name, ...Parameters<JobStoreListener[Name]>] }[EventName];
+
+/** All that one transaction has changed for others. */
+export interface Effects {
+  /** Due jobs that wait, by place. */
+  readonly counts: { readonly place: WaitingPlace; readonly by: number }[];
+  /** In their order. */
+  readonly events: TableEvent[];
+  /** Files that no job needs any more. */
+  readonly gone: string[];
+}
+
 const ROW = 'SELECT seq, record, bytes, token, place, key_content AS keyContent FROM jobs';
 
 export class JobRows implements Rows<InTable> {
   /** Changes that others are told of once they are committed. */
-  effects: Effects = noEffects();
+  effects: Effects = { counts: [], events: [], gone: [] };
   readonly #database: Database;
   readonly #prepared = new Map<string, StatementSyncInstance>();
   readonly #waiting = new WaitingQueues((place) => ({ place, length: 0 }));
+  /** The jobs that run, since each has steps to come. Emptied with a transaction that is taken back. */
+  readonly #running = new Map<string, TableRow>();
   /** Not taken back with a transaction: ends need an order, and may leave numbers out. */
   #lastEndOrder: number;
 
@@ -48,18 +66,19 @@ export class JobRows implements Rows<InTable> {
 
   takeEffects(): Effects {
     const { effects } = this;
-    this.effects = noEffects();
+    this.effects = { counts: [], events: [], gone: [] };
     return effects;
   }
 
   /** The transaction is taken back, and so are its effects. */
   takeBack(): void {
+    this.#running.clear();
     for (const { place, by } of this.takeEffects().counts)
       this.#waiting.change(place, (queue) => (queue.length -= by));
   }
 
   byId(id: string): TableRow | null {
-    return this.#row(`${ROW} WHERE id = ?`, id);
+    return this.#running.get(id) ?? this.#row(`${ROW} WHERE id = ?`, id);
   }
 
   byKey(scope: string): TableRow | null {
@@ -125,15 +144,19 @@ export class JobRows implements Rows<InTable> {
     const place = isWaiting ? keyOf(placeOf(record)) : null;
     const sql = 'UPDATE jobs SET state = ?, record = ?, token = ?, place = ?, at = ? WHERE seq = ?';
     this.#run(sql, record.state, JSON.stringify(record), token, place, at, row.seq);
+    if (record.state === 'running') this.#running.set(record.id, { ...row, record, token, place });
+    else this.#running.delete(record.id);
     this.#moved(record, row.place, place);
   }
 
-  updateRecord({ seq }: TableRow, record: JobRecord): void {
-    this.#run('UPDATE jobs SET record = ? WHERE seq = ?', JSON.stringify(record), seq);
+  updateRecord(row: TableRow, record: JobRecord): void {
+    this.#run('UPDATE jobs SET record = ? WHERE seq = ?', JSON.stringify(record), row.seq);
+    this.#running.set(record.id, { ...row, record });
   }
 
   end(row: TableRow, record: EndedRecord, token: string | null, bytes: number, isOwed: boolean): void {
     const { seq } = row;
+    this.#running.delete(record.id);
     this.#lastEndOrder += 1;
     const sql = `UPDATE jobs SET state = ?, record = ?, bytes = ?, token = ?, place = NULL, at = NULL, end_order = ?,
       owes = ? WHERE seq = ?`;
@@ -224,7 +247,7 @@ export class JobRows implements Rows<InTable> {
   }
 
   /** Due jobs that wait, by place. */
-  countWaiting(): CountChange[] {
+  countWaiting(): Effects['counts'] {
     const sql = `SELECT place, priority, count(*) AS count FROM jobs WHERE place IS NOT NULL
       GROUP BY place, priority`;
     const rows = this.#all(sql) as { place: string; priority: number; count: number }[];

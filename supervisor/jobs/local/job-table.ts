@@ -12,16 +12,17 @@ import {
   type EndedRecord,
   type JobRecord,
   type KeptError,
+  type KeptWebhook,
   type Outcome,
 } from '../job-record.js';
 import { failedUnrun, givenBack, settled, webhookEnded } from '../job-rules.js';
 import { NO_LISTENER, type KeepLimits } from '../job-store.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
-import { DiskRoom, type LookAtDisk } from './disk-room.js';
+import type { KeptBytes } from './body-files.js';
+import { DiskRoom, type LookAtDisk, type Need } from './disk-room.js';
 import type { Database } from './job-database.js';
-import { JobRows, type InTable } from './job-rows.js';
+import { JobRows, type Effects, type InTable, type TableEvent } from './job-rows.js';
 import { noRoom } from './sqlite-errors.js';
-import type { Effects, KeptBytes, Need, TableEvent, TakenWebhook } from './table-data.js';
 
 export class JobTable extends JobBook<InTable, JobRows> {
   readonly #database: Database;
@@ -135,15 +136,15 @@ export class JobTable extends JobBook<InTable, JobRows> {
     this.mayDrop(row.record, row.bytes);
   }
 
-  takeWebhooks(limit: number): TakenWebhook[] {
-    const jobs = this.rows.takeOwing(limit).map((row): TakenWebhook => ({
-      of: 'job',
+  takeWebhooks(limit: number): KeptWebhook<KeptBytes>[] {
+    const jobs = this.rows.takeOwing(limit).map((row) => ({
+      of: 'job' as const,
       record: row.record as EndedRecord,
       call: this.rows.call(row),
       body: this.rows.result(row),
     }));
     const webhooks = this.rows.takeWebhooks(limit - jobs.length);
-    return [...jobs, ...webhooks.map((webhook): TakenWebhook => ({ of: 'app', webhook }))];
+    return [...jobs, ...webhooks.map((webhook) => ({ of: 'app' as const, webhook }))];
   }
 
   /**

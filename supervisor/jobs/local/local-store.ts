@@ -24,11 +24,11 @@ import type { Webhook } from '../../webhooks/webhooks.js';
 import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from '../job-store.js';
 import { copyExactly } from '../running-job.js';
 import { WaitingQueues } from '../waiting-jobs.js';
-import { BodyFiles, LostBody } from './body-files.js';
-import { threadIn } from './open-thread.js';
+import { ANSWER_LIMIT_MS, BodyFiles, LostBody, type KeptBytes } from './body-files.js';
+import type { Need } from './disk-room.js';
+import type { Effects, TableEvent } from './job-rows.js';
 import { reasonOf } from './sqlite-errors.js';
-import { ANSWER_LIMIT_MS, type Effects, type KeptBytes, type Need, type TableEvent } from './table-data.js';
-import { TableLink, Uncertain, type OpenPort } from './table-link.js';
+import { TableLink, threadIn, Uncertain, type OpenPort } from './table-link.js';
 
 /** Larger bodies and results are files: as rows they would hold up all others. */
 const MAX_ROW_BYTES = 1024 ** 2;
@@ -62,12 +62,9 @@ export class LocalStore implements JobStore {
     openPort: OpenPort = threadIn(folder, limits),
   ): Promise<LocalStore> {
     const store = new LocalStore(folder);
-    store.#link = await TableLink.open(openPort, {
-      onEffects: (effects) => store.#onEffects(effects),
-      onOpened: (effects) => {
-        store.#counts.clear();
-        store.#onEffects(effects);
-      },
+    store.#link = await TableLink.open(openPort, (effects, isAll) => {
+      if (isAll) store.#counts.clear();
+      store.#onEffects(effects);
     });
     return store;
   }

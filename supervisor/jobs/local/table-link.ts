@@ -1,35 +1,38 @@
 /**
- * The way from the server to its table of jobs, which may be slow, hang with its disk, or die with its thread. Each call is
- * settled within seconds: then its answer is uncertain. A table that died is opened again.
+ * The way from the server to its table of jobs, which may be slow, hang with its disk, or die with its thread: SQLite's calls
+ * block until the disk has their bytes. Each call is settled within seconds: then its answer is uncertain. A table that died
+ * is opened again.
  */
+import { Worker } from 'node:worker_threads';
 import { describeThrown } from '../../../protocol/errors.js';
-import { startLimit, type LimitTimer } from '../../machine/limit-timer.js';
+import { startLimit, within, type LimitTimer } from '../../machine/limit-timer.js';
 import { formatMs } from '../../options/units.js';
-import { FullDisk } from './job-database.js';
-import type { NumberedCall, TableCalls, TableNews } from './table-calls.js';
-import { ANSWER_LIMIT_MS, type Effects } from './table-data.js';
+import type { KeepLimits } from '../job-store.js';
+import { ANSWER_LIMIT_MS } from './body-files.js';
+import type { CannotOpen } from './job-database.js';
+import type { Effects } from './job-rows.js';
+import type { TableCall, TableCalls, TableNews, TableOptions } from './table-loop.js';
 
 /** An open table. */
 export interface TablePort {
   readonly opened: Effects;
-  post(calls: readonly NumberedCall[]): void;
+  post(calls: readonly TableCall[]): void;
   /** Resolves once all calls are done and the table is closed. */
   close(): Promise<void>;
 }
 
-export interface PortListener {
-  onNews(news: TableNews): void;
-  onDied(why: string): void;
-}
+/**
+ * Opens the table. `isFirst`: this server has not opened it before, so that all attempts in it are those of another. Rejects
+ * with the error for the operator.
+ */
+export type OpenPort = (
+  isFirst: boolean,
+  onNews: (news: TableNews) => void,
+  onDied: (why: string) => void,
+) => Promise<TablePort>;
 
-/** `isFirst`: this server has not opened the table before, so that all attempts in it are those of another. */
-export type OpenPort = (isFirst: boolean, listener: PortListener) => Promise<TablePort>;
-
-export interface LinkOwner {
-  onEffects(effects: Effects): void;
-  /** The table is open, for the first time or again. */
-  onOpened(effects: Effects): void;
-}
+/** Gets what has changed. `isAll`: the table was just opened, for the first time or again, and counts are from zero. */
+export type OnEffects = (effects: Effects, isAll: boolean) => void;
 
 /** The call may have been done, or may be done later. */
 export class Uncertain extends Error {
@@ -38,8 +41,11 @@ export class Uncertain extends Error {
 
 const REOPEN_MS = 1000;
 
+/** Longest wait for a thread whose disk hangs at the end. */
+const CLOSE_LIMIT_MS = 5000;
+
 interface Pending {
-  readonly call: NumberedCall;
+  readonly call: TableCall;
   readonly sentAtMs: number;
   readonly resolve: (value: never) => void;
   readonly reject: (error: Error) => void;
@@ -47,7 +53,7 @@ interface Pending {
 
 export class TableLink {
   readonly #open: OpenPort;
-  readonly #owner: LinkOwner;
+  readonly #onEffects: OnEffects;
   readonly #pending = new Map<number, Pending>();
   /** Tokens of begins that are to be taken back, such as those whose answers never came. */
   readonly #tokens = new Set<string>();
@@ -57,24 +63,24 @@ export class TableLink {
   #wasOpen = false;
   #number = 0;
   /** Calls of this turn of the event loop. */
-  #outbox: NumberedCall[] = [];
+  #outbox: TableCall[] = [];
   #limit: LimitTimer | null = null;
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  private constructor(open: OpenPort, owner: LinkOwner) {
+  private constructor(open: OpenPort, onEffects: OnEffects) {
     this.#open = open;
-    this.#owner = owner;
+    this.#onEffects = onEffects;
   }
 
   /** If the disk is full, the table is opened later. @throws CannotOpen */
-  static async open(open: OpenPort, owner: LinkOwner): Promise<TableLink> {
-    const link = new TableLink(open, owner);
+  static async open(open: OpenPort, onEffects: OnEffects): Promise<TableLink> {
+    const link = new TableLink(open, onEffects);
     try {
       await link.#connect();
     } catch (error) {
-      if (!(error instanceof FullDisk)) throw error;
-      link.#problem = error.message;
+      if (!(error as CannotOpen).isFull) throw error;
+      link.#problem = (error as CannotOpen).message;
       link.#later(() => link.#reopen());
     }
     return link;
@@ -99,7 +105,7 @@ export class TableLink {
         return;
       }
       this.#number += 1;
-      const call = { number: this.#number, name, args } as NumberedCall;
+      const call = { number: this.#number, name, args } as TableCall;
       this.#pending.set(call.number, { call, sentAtMs: performance.now(), resolve, reject });
       if (this.#outbox.push(call) === 1) setImmediate(() => this.#post());
       this.#watch();
@@ -124,15 +130,16 @@ export class TableLink {
 
   /** Rejects if the table cannot be opened now. */
   async #connect(): Promise<void> {
-    const port = await this.#open(!this.#wasOpen, {
-      onNews: (news) => this.#onNews(news),
-      onDied: (why) => this.#onDied(why),
-    });
+    const port = await this.#open(
+      !this.#wasOpen,
+      (news) => this.#onNews(news),
+      (why) => this.#onDied(why),
+    );
     if (this.#isClosed) return void port.close();
     this.#port = port;
     this.#wasOpen = true;
     this.#problem = null;
-    this.#owner.onOpened(port.opened);
+    this.#onEffects(port.opened, true);
     this.#takeBack();
   }
 
@@ -145,12 +152,12 @@ export class TableLink {
   #onNews({ answers, effects }: TableNews): void {
     if (this.#port === null) return; // of a thread that is gone
     this.#problem = null;
-    this.#owner.onEffects(effects);
+    this.#onEffects(effects, false);
     for (const answer of answers) {
       const pending = this.#pending.get(answer.number);
       this.#pending.delete(answer.number);
-      if ('failure' in answer) pending?.reject(new Error(answer.failure));
-      else pending?.resolve(answer.value as never);
+      if (answer.failure === undefined) pending?.resolve(answer.value as never);
+      else pending?.reject(new Error(answer.failure));
     }
   }
 
@@ -214,4 +221,35 @@ export class TableLink {
       action();
     }, REOPEN_MS).unref();
   }
+}
+
+/** Opens the table in a thread of its own. `onStarted`: gets each thread, for tests. */
+export function threadIn(
+  folder: string,
+  limits: KeepLimits,
+  onStarted: (thread: Worker) => void = () => {},
+): OpenPort {
+  return (isFirst, onNews, onDied) =>
+    new Promise((resolve, reject) => {
+      const workerData: TableOptions = { folder, limits, isFirst };
+      const thread = new Worker(new URL('./table-thread.js', import.meta.url), { workerData });
+      onStarted(thread);
+      let why = 'it ended by itself';
+      const ended = new Promise<void>((onEnd) => thread.once('exit', () => onEnd()));
+      thread.once('exit', () => reject(new Error(`the thread of the store of jobs has ended: ${why}`)));
+      thread.on('error', (error) => {
+        why = describeThrown(error).stack;
+        reject(error);
+      });
+      const close = async (): Promise<void> => {
+        thread.postMessage(null);
+        await within(CLOSE_LIMIT_MS, ended);
+        void thread.terminate();
+      };
+      thread.once('message', (opened: Effects) => {
+        thread.on('message', onNews);
+        thread.once('exit', () => onDied(why));
+        resolve({ opened, post: (calls) => thread.postMessage(calls), close });
+      });
+    });
 }

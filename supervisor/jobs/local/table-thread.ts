@@ -1,42 +1,32 @@
 /** The thread of a local store of jobs. What arrives while it commits shares the next commit. */
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
-import { CannotOpen, FullDisk, PACKAGE, databaseFile, type DatabaseClass } from './job-database.js';
-import { openTable, type TableOptions } from './open-table.js';
-import type { FromThread, ToThread } from './open-thread.js';
-import { TableLoop } from './table-loop.js';
+import { CannotOpen, PACKAGE, type DatabaseClass } from './job-database.js';
+import { TableLoop, type TableCall, type TableOptions } from './table-loop.js';
+
+/** Calls, or the order to close the table. */
+type Message = readonly TableCall[] | null;
 
 /** Most messages of one commit: their answers wait for all of them. */
 const MAX_MESSAGES = 100;
 
 const port = parentPort as MessagePort;
-const tell = (message: FromThread): void => port.postMessage(message);
-
-try {
-  await start(workerData as TableOptions);
-} catch (error) {
-  if (!(error instanceof CannotOpen)) throw error;
-  tell({ is: 'cannot open', why: error.message, isFull: error instanceof FullDisk });
-}
-
-async function start(options: TableOptions): Promise<void> {
-  const { database, table, opened } = openTable(await loadDatabase(), options);
-  tell({ is: 'open', opened });
-  const loop = new TableLoop(table, databaseFile(options.folder), (news) => tell({ is: 'news', news }));
-  port.on('message', (first: ToThread) => {
-    const messages = [first, ...arrived()];
-    loop.run(messages.flatMap((calls) => calls ?? []));
-    if (!messages.includes(null)) return;
-    loop.timer.stop();
-    database.close();
-    port.close();
-  });
-}
+const loop = new TableLoop(await loadDatabase(), workerData as TableOptions, (news) =>
+  port.postMessage(news),
+);
+port.on('message', (first: Message) => {
+  const messages = [first, ...arrived()];
+  loop.run(messages.flatMap((calls) => calls ?? []));
+  if (!messages.includes(null)) return;
+  loop.close();
+  port.close();
+});
+port.postMessage(loop.opened);
 
 /** Messages that have arrived already. */
-function arrived(): ToThread[] {
-  const messages: ToThread[] = [];
+function arrived(): Message[] {
+  const messages: Message[] = [];
   while (messages.length < MAX_MESSAGES) {
-    const next = receiveMessageOnPort(port) as { message: ToThread } | undefined;
+    const next = receiveMessageOnPort(port) as { message: Message } | undefined;
     if (next === undefined) break;
     messages.push(next.message);
   }

@@ -15,8 +15,9 @@ import { ByteBudget } from '../../dispatch/arrivals.js';
 import { newRequestId } from '../../dispatch/call.js';
 import { JobWebhooks, keeperOf } from '../../jobs/job-webhooks.js';
 import type { JobStore } from '../../jobs/job-store.js';
-import type { AnsweredJob, EndedJob } from '../../jobs/begins.js';
-import { KeptJobs, type KeptJobsListener } from '../../jobs/kept-jobs.js';
+import type { EndedJob, JobsListener } from '../../jobs/begins.js';
+import type { AnsweredJob } from '../../jobs/job-record.js';
+import { KeptJobs } from '../../jobs/kept-jobs.js';
 import { startLimit } from '../../machine/limit-timer.js';
 import type { ManagedModel, Model } from '../../models/model.js';
 import type { ServerResources } from '../../models/model-resources.js';
@@ -34,7 +35,7 @@ import { ModelAdmin } from '../models/admin.js';
 import type { CloseOptions, Closing } from './closing.js';
 
 /** The part of jobs that knows how calls arrive, and how they are answered. */
-export interface JobAnswers extends Omit<KeptJobsListener, 'onEnded'> {
+export interface JobAnswers extends Omit<JobsListener, 'onEnded'> {
   /** The HTTP status of a job's error, for the log. */
   statusOf(error: ServeError): number;
   /** So many more bytes of results are held for clients that read them; fewer, if negative. */

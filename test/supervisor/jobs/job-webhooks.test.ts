@@ -4,13 +4,13 @@ import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import {
   keptError,
+  type AnsweredJob,
   type EndedRecord,
   type KeptWebhook,
   type Outcome,
 } from '../../../supervisor/jobs/job-record.js';
 import { begun, settled } from '../../../supervisor/jobs/job-rules.js';
 import type { JobStore } from '../../../supervisor/jobs/job-store.js';
-import type { AnsweredJob } from '../../../supervisor/jobs/begins.js';
 import { StoreGuard } from '../../../supervisor/jobs/store-guard.js';
 import { JobWebhooks } from '../../../supervisor/jobs/job-webhooks.js';
 import { webhookOf } from '../../../supervisor/server/job-outcomes.js';

@@ -102,7 +102,7 @@ export class JobsBench {
   /** Reads the result of a job; null if it has none. */
   async result(id: string): Promise<Buffer | null> {
     const record = await this.jobs.get(id);
-    return record === null ? null : this.jobs.holdResult(record).body;
+    return record === null ? null : this.jobs.results.hold(id, record.end?.result?.bytes ?? 0).body;
   }
 
   async state(id: string): Promise<string | undefined> {

@@ -182,7 +182,7 @@ test('progress is stored once a second, the newest; the record of the end has th
   const bench = open();
   const { id } = await bench.accept();
   const seen: unknown[] = [];
-  bench.jobs.watch(id, (record) => seen.push(record?.progress ?? record?.state));
+  bench.jobs.watchers.add(id, (record) => seen.push(record?.progress ?? record?.state));
   const job = await bench.begin();
   for (const fraction of [0.1, 0.2, 0.3]) job.progress(fraction, '');
   mock.timers.tick(999);
@@ -235,12 +235,15 @@ test("a client's wait ends with the job, after its time, or when it leaves", asy
   await settled();
   mock.timers.tick(1000);
   leave();
-  assert.deepEqual([(await early)?.state, (await left)?.state, bench.jobs.watchers], ['queued', 'queued', 1]);
+  assert.deepEqual(
+    [(await early)?.state, (await left)?.state, bench.jobs.watchers.count],
+    ['queued', 'queued', 1],
+  );
   (await bench.begin()).reply(HEAD, [], 0, 1);
-  assert.deepEqual([(await ended)?.state, bench.jobs.watchers], ['succeeded', 0]);
+  assert.deepEqual([(await ended)?.state, bench.jobs.watchers.count], ['succeeded', 0]);
   assert.equal((await bench.jobs.whenEnded(id, 60_000, () => {}))?.state, 'succeeded', 'at once');
   assert.equal(await bench.jobs.whenEnded('unknown', 60_000, () => {}), null);
-  assert.equal(bench.jobs.watchers, 0);
+  assert.equal(bench.jobs.watchers.count, 0);
 });
 
 test('when the server ends, what waits in memory fails, and waits for a job are answered', async () => {
@@ -337,7 +340,7 @@ test('a client is not left waiting by a store that fails', async () => {
     bench.jobs.whenEnded(id, 1000, () => {}),
     { code: 'SERVE_JOBS_UNAVAILABLE', detail: /away/ },
   );
-  assert.equal(bench.jobs.watchers, 0);
+  assert.equal(bench.jobs.watchers.count, 0);
 });
 
 test('another call of the same key gets the first job, one of another content is refused', async () => {

@@ -28,7 +28,7 @@ async function* eventsOf(context: RequestContext, id: string, showsWords: boolea
     isOver = true;
     news.resolve(true);
   };
-  const unwatch = backend.jobs.watch(id, (record) => {
+  const unwatch = backend.jobs.watchers.add(id, (record) => {
     if (record !== null) news.resolve(true);
     else if (response.writableNeedDrain)
       response.destroy(); // the server's end does not wait for a client that does not read

@@ -7,8 +7,8 @@ import {
   fits,
   reserveOf,
   type DiskFigures,
+  type Need,
 } from '../../../../supervisor/jobs/local/disk-room.js';
-import type { Need } from '../../../../supervisor/jobs/local/table-data.js';
 
 const MIB = 1024 ** 2;
 

@@ -14,11 +14,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { mock, test } from 'node:test';
-import { DatabaseSync } from '@photostructure/sqlite';
 import type { KeepLimits } from '../../../../supervisor/jobs/job-store.js';
 import { JobTable } from '../../../../supervisor/jobs/local/job-table.js';
 import { MAX_CHECKED_BYTES } from '../../../../supervisor/jobs/local/job-database.js';
-import { openTable } from '../../../../supervisor/jobs/local/open-table.js';
 import { collectNow } from '../../../../supervisor/memory/gc.js';
 import {
   conformance,
@@ -30,7 +28,7 @@ import {
 } from '../conformance.js';
 import { followsModel, type TestedStore } from '../store-property.js';
 import { HEAD, newStoredJob } from '../stored-jobs.js';
-import { copyOf, openHere, scratch } from './tables.js';
+import { copyOf, openHere, openTable, scratch } from './tables.js';
 
 const LIMITS_OF_LARGE = { ...LIMITS, maxBytes: 1e8 };
 
@@ -186,7 +184,8 @@ test('local: a body without its row is removed at the start; a job without its b
 });
 
 test('local: no call looks through the table, however many jobs it has', () => {
-  const { database, table } = openTable(DatabaseSync, { folder: scratch(), limits: LIMITS, isFirst: true });
+  const loop = openTable(scratch(), LIMITS);
+  const { database, table } = loop;
   const queries = new Set<string>();
   const noted = new Proxy(database, {
     get: (target, name) => {
@@ -225,7 +224,7 @@ test('local: no call looks through the table, however many jobs it has', () => {
       );
   }
   assert.equal(table.files().size, 0);
-  database.close();
+  loop.close();
 });
 
 test('local: everything is for its owner only', async () => {

@@ -6,13 +6,11 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { DatabaseSync } from '@photostructure/sqlite';
 import fc from 'fast-check';
 import type { JobTable } from '../../../../supervisor/jobs/local/job-table.js';
 import { databaseFile } from '../../../../supervisor/jobs/local/job-database.js';
-import { openTable } from '../../../../supervisor/jobs/local/open-table.js';
 import { HEAD, newStoredJob } from '../stored-jobs.js';
-import { scratch } from './tables.js';
+import { openTable, scratch } from './tables.js';
 
 const LIMITS = { retentionMs: 1e9, maxBytes: 1e9 };
 const TARGET = { model: 'm', version: '1', isDefault: true, routes: new Map([['/', 2]]) };
@@ -39,9 +37,9 @@ function jobsOn({ database, log }: Disk, ids: readonly string[]): string {
   mkdirSync(folder);
   writeFileSync(databaseFile(folder), database);
   writeFileSync(`${databaseFile(folder)}-wal`, log);
-  const opened = openTable(DatabaseSync, { folder, limits: LIMITS, isFirst: false });
+  const opened = openTable(folder, LIMITS, false);
   const jobs = describe(opened.table, ids);
-  opened.database.close();
+  opened.close();
   return jobs;
 }
 
@@ -94,7 +92,8 @@ test('local: after a power loss every answered change is there, and the next one
   fc.assert(
     fc.property(fc.array(fc.nat(8), { minLength: 5, maxLength: 12, size: 'max' }), losses, (kinds, torns) => {
       const folder = scratch();
-      const { database, table } = openTable(DatabaseSync, { folder, limits: LIMITS, isFirst: true });
+      const loop = openTable(folder, LIMITS);
+      const { database, table } = loop;
       database.exec('PRAGMA wal_autocheckpoint = 0'); // the log alone changes
       assert.deepEqual({ ...database.prepare('PRAGMA synchronous').get() }, { synchronous: 2 }, 'FULL');
       const ids: string[] = [];
@@ -115,7 +114,7 @@ test('local: after a power loss every answered change is there, and the next one
           );
         }
       }
-      database.close();
+      loop.close();
     }),
     { numRuns: 25 },
   );

@@ -3,11 +3,15 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import { NO_LISTENER } from '../../../../supervisor/jobs/job-store.js';
-import { explained, FullDisk } from '../../../../supervisor/jobs/local/job-database.js';
+import { CannotOpen, explained } from '../../../../supervisor/jobs/local/job-database.js';
 import { LocalStore } from '../../../../supervisor/jobs/local/local-store.js';
-import { threadIn } from '../../../../supervisor/jobs/local/open-thread.js';
-import { ANSWER_LIMIT_MS } from '../../../../supervisor/jobs/local/table-data.js';
-import { Uncertain, type OpenPort, type TablePort } from '../../../../supervisor/jobs/local/table-link.js';
+import { ANSWER_LIMIT_MS } from '../../../../supervisor/jobs/local/body-files.js';
+import {
+  threadIn,
+  Uncertain,
+  type OpenPort,
+  type TablePort,
+} from '../../../../supervisor/jobs/local/table-link.js';
 import { LIMITS as FEW, StoreBench } from '../conformance.js';
 import { newStoredJob } from '../stored-jobs.js';
 import { copyOf, inThisThread, openHere, scratch } from './tables.js';
@@ -36,8 +40,8 @@ class Hanging {
     this.#held = [];
   }
 
-  readonly #openPort: OpenPort = async (isFirst, listener): Promise<TablePort> => {
-    const port = await inThisThread(this.folder, LIMITS)(isFirst, listener);
+  readonly #openPort: OpenPort = async (...given): Promise<TablePort> => {
+    const port = await inThisThread(this.folder, LIMITS)(...given);
     return {
       ...port,
       post: (calls) => {
@@ -78,8 +82,8 @@ test('the outcome of a job and the begin of the next one, in one turn, share a c
   const folder = scratch();
   const commits: string[][] = [];
   const bench = new StoreBench(
-    await LocalStore.open(folder, LIMITS, async (isFirst, listener) => {
-      const port = await inThisThread(folder, LIMITS)(isFirst, listener);
+    await LocalStore.open(folder, LIMITS, async (...given) => {
+      const port = await inThisThread(folder, LIMITS)(...given);
       return {
         ...port,
         post: (calls) => {
@@ -101,7 +105,7 @@ test(
   'a disk that is full at the start: the store fails, and opens once there is room, as a first start',
   LIMIT,
   async (t) => {
-    assert.ok(explained({ errcode: 13, message: 'full' }, '/any') instanceof FullDisk);
+    assert.ok(explained({ errcode: 13, message: 'full' }, '/any').isFull);
     const first = scratch();
     const before = new StoreBench(await openHere(first, LIMITS));
     const [ran, waits] = [await before.accept({ maxAttempts: 1 }), await before.accept()];
@@ -110,10 +114,10 @@ test(
     await before.store.close();
     t.mock.timers.enable({ apis: ['setTimeout'] });
     let isFull = true;
-    const store = await LocalStore.open(folder, LIMITS, (isFirst, listener) =>
+    const store = await LocalStore.open(folder, LIMITS, (...given) =>
       isFull
-        ? Promise.reject(new FullDisk('the disk is full'))
-        : inThisThread(folder, LIMITS)(isFirst, listener),
+        ? Promise.reject(Object.assign(new CannotOpen('the disk is full'), { isFull: true }))
+        : inThisThread(folder, LIMITS)(...given),
     );
     const failures: string[] = [];
     const ended: string[] = [];

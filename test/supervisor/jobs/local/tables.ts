@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import type { KeepLimits } from '../../../../supervisor/jobs/job-store.js';
 import { LocalStore } from '../../../../supervisor/jobs/local/local-store.js';
-import { openTable } from '../../../../supervisor/jobs/local/open-table.js';
-import { TableLoop } from '../../../../supervisor/jobs/local/table-loop.js';
 import type { OpenPort } from '../../../../supervisor/jobs/local/table-link.js';
+import { TableLoop, type TableNews } from '../../../../supervisor/jobs/local/table-loop.js';
 
 const folders: string[] = [];
 process.on('exit', () => {
@@ -28,21 +27,26 @@ export function copyOf(folder: string): string {
   return copy;
 }
 
+/** Opens the table in this thread. */
+export function openTable(
+  folder: string,
+  limits: KeepLimits,
+  isFirst = true,
+  tell: (news: TableNews) => void = () => {},
+): TableLoop {
+  return new TableLoop(DatabaseSync, { folder, limits, isFirst }, tell);
+}
+
 export function inThisThread(folder: string, limits: KeepLimits): OpenPort {
-  return (isFirst, listener) => {
-    const { database, table, opened } = openTable(DatabaseSync, { folder, limits, isFirst });
-    const loop = new TableLoop(table, folder, (news) => listener.onNews(structuredClone(news)));
+  return (isFirst, onNews) => {
+    const loop = openTable(folder, limits, isFirst, (news) => onNews(structuredClone(news)));
     return Promise.resolve({
-      opened: structuredClone(opened),
+      opened: structuredClone(loop.opened),
       post: (calls) => {
         const copy = structuredClone(calls);
         queueMicrotask(() => loop.run(copy));
       },
-      close: () => {
-        loop.timer.stop();
-        database.close();
-        return Promise.resolve();
-      },
+      close: () => Promise.resolve(loop.close()),
     });
   };
 }

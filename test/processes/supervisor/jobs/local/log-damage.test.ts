@@ -4,11 +4,9 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { DatabaseSync } from '@photostructure/sqlite';
 import { databaseFile } from '../../../../../supervisor/jobs/local/job-database.js';
-import { openTable } from '../../../../../supervisor/jobs/local/open-table.js';
 import { newStoredJob } from '../../../../supervisor/jobs/stored-jobs.js';
-import { copyOf, scratch } from '../../../../supervisor/jobs/local/tables.js';
+import { copyOf, openTable, scratch } from '../../../../supervisor/jobs/local/tables.js';
 
 const LIMITS = { retentionMs: 1e9, maxBytes: 1e9 };
 const JOBS = 30;
@@ -17,7 +15,8 @@ const FRAME_BYTES = 4096 + 24;
 /** A folder as a kill has left it: its log has a commit for each job. */
 function killedFolder(): string {
   const folder = scratch();
-  const { database, table } = openTable(DatabaseSync, { folder, limits: LIMITS, isFirst: true });
+  const loop = openTable(folder, LIMITS);
+  const { table } = loop;
   for (let i = 0; i < JOBS; i += 1) {
     const body = { bytes: Buffer.alloc(100), file: null };
     table.transaction(() =>
@@ -25,14 +24,15 @@ function killedFolder(): string {
     );
   }
   const copy = copyOf(folder);
-  database.close();
+  loop.close();
   return copy;
 }
 
 function jobsIn(folder: string): number {
-  const { database, table } = openTable(DatabaseSync, { folder, limits: LIMITS, isFirst: true });
+  const loop = openTable(folder, LIMITS);
+  const { table } = loop;
   const { records } = table.list({ state: null, limit: 100, from: null });
-  database.close();
+  loop.close();
   return records.length;
 }
 
@@ -73,7 +73,7 @@ for (const [title, harm, why, least] of HARMS)
     const before = filesOf(folder);
     let message = '';
     assert.throws(
-      () => openTable(DatabaseSync, { folder, limits: LIMITS, isFirst: true }),
+      () => openTable(folder, LIMITS),
       (error: Error) => (message = error.message) !== '' && error.name === 'CannotOpen',
     );
     assert.match(message, why);
@@ -97,7 +97,8 @@ test('local: a log whose last commit is torn, and one that is cut, start with th
 
 test('local: a log that is used anew has frames of an earlier use behind its end, which are no damage', () => {
   const folder = scratch();
-  const { database, table } = openTable(DatabaseSync, { folder, limits: LIMITS, isFirst: true });
+  const loop = openTable(folder, LIMITS);
+  const { database, table } = loop;
   const accept = (id: string): unknown => {
     const body = { bytes: Buffer.alloc(100), file: null };
     return table.transaction(() => table.accept({ ...newStoredJob({ id, createdAt: Date.now() }), body }));
@@ -111,7 +112,7 @@ test('local: a log that is used anew has frames of an earlier use behind its end
   const log = readFileSync(`${databaseFile(copy)}-wal`);
   writeFileSync(`${databaseFile(copy)}-wal`, flippedAt(log, 100));
   assert.equal(jobsIn(copy), JOBS);
-  database.close();
+  loop.close();
   rmSync(copy, { recursive: true });
 });
 

@@ -94,11 +94,11 @@ async function openGateway(t: TestContext): Promise<Gateway> {
       const [response] = (await once(open(path, body), 'response')) as [IncomingMessage];
       return JSON.parse(await text(response)) as Reply;
     },
-    heldNow: () => keptJobs.watchers,
+    heldNow: () => keptJobs.watchers.count,
     untilHeld: async (count) => {
       const endMs = performance.now() + 30_000;
-      while (keptJobs.watchers !== count) {
-        assert.ok(performance.now() < endMs, `${keptJobs.watchers} are held, not ${count}`);
+      while (keptJobs.watchers.count !== count) {
+        assert.ok(performance.now() < endMs, `${keptJobs.watchers.count} are held, not ${count}`);
         await new Promise((resolve) => setImmediate(resolve));
       }
     },

@@ -25,7 +25,7 @@ function record(bytes: number, contentType: string): JobRecord {
 function contextOf(body: Buffer, job: JobRecord): RequestContext {
   const request = new IncomingMessage(new Socket());
   const jobs = {
-    holdResult: () => ({ body: Promise.resolve(body), release: () => {} }),
+    results: { hold: () => ({ body: Promise.resolve(body), release: () => {} }) },
     get: () => Promise.resolve(job),
     watch: () => () => {},
   };

@@ -29,9 +29,9 @@ async function readWhole(url: string, init: RequestInit): Promise<Response> {
 
 function untilWatchers(jobs: KeptJobs, count: number): Promise<void> {
   return eventually(
-    () => jobs.watchers === count,
+    () => jobs.watchers.count === count,
     15_000,
-    () => `${jobs.watchers} watchers`,
+    () => `${jobs.watchers.count} watchers`,
   );
 }
 
