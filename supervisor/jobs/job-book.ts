@@ -15,7 +15,6 @@ import {
   type ListQuery,
   type NewJob,
   type Outcome,
-  type StoredCall,
 } from './job-record.js';
 import { begun, cancelled, expired, expiresAt, givenBack, settled } from './job-rules.js';
 import { NO_LISTENER, type JobStoreListener, type KeepLimits } from './job-store.js';
@@ -43,6 +42,9 @@ export interface Kept {
 export interface Entry<K extends Kept> extends Omit<NewJob, 'body'> {
   readonly body: K['body'];
 }
+
+/** What a worker gets of a job. */
+export type Input<K extends Kept> = Pick<Entry<K>, 'body' | 'call'>;
 
 /** The columns that follow from the state of a job which has not ended. */
 export interface Standing {
@@ -74,8 +76,7 @@ export interface Rows<K extends Kept> {
   /** The job has ended: its body goes, and its call too unless its webhook is owed; until then it may not be dropped. */
   end(row: K['row'], record: EndedRecord, token: string | null, bytes: number, isOwed: boolean): void;
   remove(row: K['row']): void;
-  call(row: K['row']): StoredCall;
-  body(row: K['row']): K['body'];
+  input(row: K['row']): Input<K>;
   keepResult(row: K['row'], result: K['result']): void;
   result(row: K['row']): K['result'] | null;
 }
@@ -94,7 +95,7 @@ export const MAX_TIMELY = 500;
 
 export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
   listener: JobStoreListener = NO_LISTENER;
-  protected readonly rows: R;
+  readonly rows: R;
   protected state: BookState = { bytes: 0, endedBytes: 0, nextMs: Infinity };
   readonly #limits: KeepLimits;
   /** Whether it keeps what webhooks need until they are sent. */
@@ -132,13 +133,13 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
     if (row?.record.state === 'queued' && row.record.attempts === 0) this.forget(row);
   }
 
-  begin(target: JobTarget, token: string): Omit<Entry<K>, 'key'>[] {
+  begin(target: JobTarget, token: string): (Input<K> & Pick<NewJob, 'record'>)[] {
     const nowMs = Date.now();
     this.tick(); // the clock may have been set: what has expired must not begin
     return this.rows.next(target, nowMs).map((row) => {
       const record = begun(row.record, target.version, nowMs);
       this.change(row, record, token);
-      return { record, call: this.rows.call(row), body: this.rows.body(row) };
+      return { record, ...this.rows.input(row) };
     });
   }
 
@@ -243,7 +244,7 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
 
   /** A job ends that no worker runs. */
   endUnrun(row: K['row'], record: EndedRecord): void {
-    this.listener.onEndedUnrun(record, this.rows.call(row));
+    this.listener.onEndedUnrun(record, this.rows.input(row).call);
     this.change(row, record, null);
   }
 

@@ -1,6 +1,6 @@
 /** The rows of a book of jobs in memory. */
 import { Heap } from './heap.js';
-import type { Entry, JobRow, Kept, Rows, Standing } from './job-book.js';
+import type { Entry, Input, JobRow, Kept, Rows, Standing } from './job-book.js';
 import {
   hasEnded,
   placeOf,
@@ -11,7 +11,6 @@ import {
   type JobTarget,
   type ListQuery,
   type StoredBody,
-  type StoredCall,
 } from './job-record.js';
 import { WaitingJobs, type WaitingJob } from './waiting-jobs.js';
 
@@ -34,7 +33,7 @@ export interface MemoryRow extends JobRow, WaitingJob {
   newer: MemoryRow | null;
   readonly key: IdempotencyKey | null;
   /** Null once it has ended. */
-  input: { readonly call: StoredCall; readonly body: StoredBody } | null;
+  input: Input<InMemory> | null;
   result: Buffer | null;
 }
 
@@ -148,12 +147,8 @@ export class MemoryRows implements Rows<InMemory> {
     if (row.key !== null) this.#byKey.delete(row.key.scope);
   }
 
-  call({ input }: MemoryRow): StoredCall {
-    return input?.call as StoredCall; // it has not ended
-  }
-
-  body({ input }: MemoryRow): StoredBody {
-    return input?.body as StoredBody;
+  input({ input }: MemoryRow): Input<InMemory> {
+    return input as Input<InMemory>; // it has not ended
   }
 
   keepResult(row: MemoryRow, result: Buffer): void {

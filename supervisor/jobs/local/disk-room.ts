@@ -10,6 +10,10 @@ import { databaseFile, type Database } from './job-database.js';
 
 const MAX_RESERVE_BYTES = 16 * 1024 ** 2;
 
+/** While so much more is free than is to be left, the disk is looked at once a second only: a look takes as long as a row. */
+const PLENTY_BYTES = 1024 ** 3;
+const LOOK_MS = 1000;
+
 /** A job needs this at least: one that is smaller is refused only when every job is. */
 const LEAST_ROOM_BYTES = 32 * 1024;
 
@@ -67,6 +71,9 @@ export class DiskRoom {
   #logBytes = 0;
   /** A small job was refused: until a little more is free, all are, or jobs would be refused and taken by turns. */
   #isShort = false;
+  /** Bytes that can be taken without a look, until a time. */
+  #plentyBytes = 0;
+  #plentyUntilMs = 0;
 
   constructor(look: LookAtDisk) {
     this.#look = look;
@@ -82,8 +89,7 @@ export class DiskRoom {
    * that go with it, and null if there is nothing; what it has dropped in vain is for the caller to take back.
    */
   take(need: Need, drop: () => number | null): boolean {
-    for (let goneBytes = 0; ;) {
-      if (this.#has(need, goneBytes)) break;
+    for (let goneBytes = 0; !this.#hasPlenty(need) && !this.#has(need, goneBytes);) {
       const dropped = drop();
       if (dropped === null) return false;
       goneBytes += dropped;
@@ -98,9 +104,16 @@ export class DiskRoom {
     return disk === null || canEverFit(disk, need);
   }
 
+  #hasPlenty({ rowBytes, fileBytes }: Need): boolean {
+    this.#plentyBytes -= Math.max(rowBytes, LEAST_ROOM_BYTES) + fileBytes;
+    return this.#plentyBytes >= 0 && performance.now() < this.#plentyUntilMs;
+  }
+
   #has(need: Need, goneBytes: number): boolean {
     const now = this.#look();
     if (now === null) return true;
+    this.#plentyBytes = now.freeBytes - now.owedBytes - reserveOf(now.totalBytes) - PLENTY_BYTES;
+    this.#plentyUntilMs = performance.now() + LOOK_MS;
     const disk = { ...now, freeBytes: now.freeBytes + goneBytes, logBytes: this.#logBytes };
     if (need.of === 'result') return fits(disk, need);
     const least: Need = { of: 'job', rowBytes: LEAST_ROOM_BYTES, fileBytes: 0 };

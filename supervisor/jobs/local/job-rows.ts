@@ -1,6 +1,6 @@
 /** The rows of a book of jobs in a database, and the webhooks of apps. */
 import type { StatementSyncInstance } from '@photostructure/sqlite';
-import type { Entry, JobRow, Kept, Rows, Standing } from '../job-book.js';
+import type { Entry, Input, JobRow, Kept, Rows, Standing } from '../job-book.js';
 import {
   placeOf,
   type EndedRecord,
@@ -163,7 +163,7 @@ export class JobRows implements Rows<InTable> {
     const order = [this.#lastEndOrder, isOwed ? 1 : null];
     this.#run(sql, record.state, JSON.stringify(record), bytes, token, ...order, seq);
     if (isOwed) {
-      this.gone(this.body(row).file);
+      this.gone(this.input(row).body.file);
       this.#run('UPDATE calls SET body = NULL, file = NULL WHERE seq = ?', seq);
     } else this.#removeFrom('calls', seq);
     this.#moved(record, row.place, null);
@@ -175,13 +175,12 @@ export class JobRows implements Rows<InTable> {
     this.#moved(record, place, null);
   }
 
-  call({ seq }: TableRow): StoredCall {
-    const { call } = this.#get('SELECT call FROM calls WHERE seq = ?', seq) as { call: string };
-    return JSON.parse(call) as StoredCall;
-  }
-
-  body({ seq }: TableRow): KeptBytes {
-    return this.#get('SELECT body AS bytes, file FROM calls WHERE seq = ?', seq) as KeptBytes;
+  input({ seq }: TableRow): Input<InTable> {
+    const { call, ...body } = this.#get(
+      'SELECT call, body AS bytes, file FROM calls WHERE seq = ?',
+      seq,
+    ) as KeptBytes & { call: string };
+    return { call: JSON.parse(call) as StoredCall, body };
   }
 
   keepResult({ seq }: TableRow, { bytes, file }: KeptBytes): void {

@@ -21,7 +21,7 @@ import type { Webhook } from '../../webhooks/webhooks.js';
 import type { KeptBytes } from './body-files.js';
 import { DiskRoom, type LookAtDisk, type Need } from './disk-room.js';
 import type { Database } from './job-database.js';
-import { JobRows, type Effects, type InTable, type TableEvent } from './job-rows.js';
+import { JobRows, type InTable, type TableEvent } from './job-rows.js';
 import { noRoom } from './sqlite-errors.js';
 
 export class JobTable extends JobBook<InTable, JobRows> {
@@ -57,20 +57,6 @@ export class JobTable extends JobBook<InTable, JobRows> {
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK'); // a full disk has ended it already
       throw error;
     }
-  }
-
-  /** Effects of all calls since this was called last. */
-  takeEffects(): Effects {
-    return this.rows.takeEffects();
-  }
-
-  /** All that others must know of the table, which was just opened. */
-  opened(): Effects {
-    return { ...this.takeEffects(), counts: this.rows.countWaiting() };
-  }
-
-  files(): Set<string> {
-    return this.rows.files();
   }
 
   /** Ends the attempts of a server that died: they may have run to any point. */
@@ -140,7 +126,7 @@ export class JobTable extends JobBook<InTable, JobRows> {
     const jobs = this.rows.takeOwing(limit).map((row) => ({
       of: 'job' as const,
       record: row.record as EndedRecord,
-      call: this.rows.call(row),
+      call: this.rows.input(row).call,
       body: this.rows.result(row),
     }));
     const webhooks = this.rows.takeWebhooks(limit - jobs.length);

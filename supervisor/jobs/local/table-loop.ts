@@ -22,7 +22,7 @@ export interface TableOptions {
 /** Calls of the table, as those of a `JobStore`, but each at once and whole. */
 export type TableCalls = Omit<
   JobTable,
-  'endUnrun' | 'files' | 'listener' | 'nextMs' | 'opened' | 'recover' | 'takeEffects' | 'tick' | 'transaction'
+  'endUnrun' | 'listener' | 'nextMs' | 'recover' | 'rows' | 'tick' | 'transaction'
 >;
 
 /** One call, by its name and a number. */
@@ -69,9 +69,9 @@ export class TableLoop {
       this.table = table;
       if (isFirst) {
         table.transaction(() => table.recover());
-        removeOrphans(folder, table.files());
+        removeOrphans(folder, table.rows.files());
       }
-      this.opened = table.opened();
+      this.opened = { ...table.rows.takeEffects(), counts: table.rows.countWaiting() };
       this.#timer = new BookTimer(table, () => {
         table.transaction(() => table.tick());
         this.#tellOf([]);
@@ -103,7 +103,7 @@ export class TableLoop {
   }
 
   #tellOf(answers: TableNews['answers']): void {
-    const effects = this.table.takeEffects();
+    const effects = this.table.rows.takeEffects();
     const isNews = Object.values(effects).some((some: readonly unknown[]) => some.length > 0);
     if (answers.length > 0 || isNews) this.#tell({ answers, effects });
   }

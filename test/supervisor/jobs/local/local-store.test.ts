@@ -223,7 +223,7 @@ test('local: no call looks through the table, however many jobs it has', () => {
         query,
       );
   }
-  assert.equal(table.files().size, 0);
+  assert.equal(table.rows.files().size, 0);
   loop.close();
 });
 
