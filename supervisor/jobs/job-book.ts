@@ -43,7 +43,7 @@ export interface Entry<K extends Kept> extends Omit<NewJob, 'body'> {
   readonly body: K['body'];
 }
 
-/** What a worker gets of a job. */
+/** The part of a job that its worker gets. */
 export type Input<K extends Kept> = Pick<Entry<K>, 'body' | 'call'>;
 
 /** The columns that follow from the state of a job which has not ended. */

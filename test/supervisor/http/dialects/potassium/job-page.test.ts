@@ -27,7 +27,7 @@ function contextOf(body: Buffer, job: JobRecord): RequestContext {
   const jobs = {
     results: { hold: () => ({ body: Promise.resolve(body), release: () => {} }) },
     get: () => Promise.resolve(job),
-    watch: () => () => {},
+    watchers: { add: () => () => {} },
   };
   return { backend: { jobs }, request, response: new ServerResponse(request) } as unknown as RequestContext;
 }
