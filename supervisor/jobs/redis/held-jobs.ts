@@ -1,17 +1,13 @@
 /** The jobs that this server has fetched: it renews their locks, until BullMQ has their outcomes. */
 import type { JobRecord } from '../job-record.js';
 import type { RedisLink } from './redis-link.js';
-import type { JobData } from './stored-job.js';
+import type { ReadJob } from './stored-job.js';
 
-export interface HeldJob {
-  readonly id: string;
-  readonly queue: string;
+export interface HeldJob extends Omit<ReadJob, 'fetches' | 'record'> {
   /** Names its attempt, and is the value of its lock. */
   readonly token: string;
   /** The name of the worker that has fetched it, for BullMQ. */
   readonly worker: string;
-  readonly data: JobData;
-  readonly stalls: number;
   /** As it runs. */
   record: JobRecord;
   /** Its outcome was sent, and not answered: BullMQ may have it. */
@@ -32,8 +28,10 @@ export class HeldJobs {
     this.#onCancelled = onCancelled;
   }
 
-  add(job: HeldJob): void {
+  add(read: Omit<ReadJob, 'fetches'>, token: string, worker: string): HeldJob {
+    const job = { ...read, token, worker, isUnsure: false, isGone: false };
     this.#byId.set(job.id, job);
+    return job;
   }
 
   /** Null if this attempt is not held here. */

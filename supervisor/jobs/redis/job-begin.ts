@@ -93,13 +93,11 @@ export class JobBegin {
     const fields = new Map<string, string>();
     for (let i = 0; i < named.length; i += 2) fields.set(named[i] as string, named[i + 1] as string);
     const data = JSON.parse(fields.get('data') ?? '') as JobData;
-    const stalls = Number(fields.get('stc') ?? 0);
     const fetched = fetchedRecord(data, this.worker, Math.floor(Number(fields.get('processedOn'))));
     // One that is tried again was cancelled, and its last server died before it could end it.
     const record = fields.has('can') ? { ...fetched, isCancelled: true } : fetched;
-    const ids = { id, queue, token: this.#token, worker: this.worker };
-    const job = { ...ids, data, stalls, record, isUnsure: false, isGone: false };
-    this.#parts.held.add(job);
+    const read = { id, queue, data, record, stalls: Number(fields.get('stc') ?? 0) };
+    const job = this.#parts.held.add(read, this.#token, this.worker);
     this.#held.add(job);
     return job;
   }
@@ -113,7 +111,7 @@ export class JobBegin {
     const queueMs = (begunAt ?? nowMs) - createdAt;
     if (hasEnded(data.record)) {
       this.#parts.held.release(job);
-      return this.#drop(job, steps.putBack({ id, data, fetches: '' }, job.token));
+      return this.#drop(job, steps.putBack(job, data));
     }
     if (job.stalls > data.stalls || record.isCancelled) {
       const lost = (): JobRecord => settled(job.record, { error: LOST, runMs: 0, queueMs }, nowMs, true);
@@ -124,7 +122,8 @@ export class JobBegin {
         job,
         steps.endUnrun(job, () => expired(data.record, nowMs)),
       );
-    const body = await this.#bodyOf(job);
+    const body =
+      data.body === undefined ? await this.#parts.link.bytes(`${PREFIX}:body:${id}`) : Buffer.from(data.body);
     if (body === null || data.call === null)
       return this.#drop(
         job,
@@ -138,10 +137,6 @@ export class JobBegin {
     this.#held.delete(job);
     await ending;
     return null;
-  }
-
-  async #bodyOf({ id, data }: HeldJob): Promise<Buffer | null> {
-    return data.body === undefined ? this.#parts.link.bytes(`${PREFIX}:body:${id}`) : Buffer.from(data.body);
   }
 }
 

@@ -55,13 +55,14 @@ const SAME_MS = 1000;
 /** Most of an error that dashboards and events have; the record has all of it. */
 const MAX_REASON_CHARS = 1000;
 
-/** A change of a job: what is to be of it, and where. */
+/** A job that runs here, by its token, or one that waits, by the number of its fetches. */
+interface Movable extends Pick<ReadJob, 'id' | 'queue'> {
+  readonly token?: string;
+  readonly fetches?: string;
+}
+
+/** Change of a job: its new data and place. */
 interface Move {
-  readonly id: string;
-  /** Names the attempt that is over; empty if nobody runs the job. */
-  readonly token: string;
-  /** Number of times that it had been fetched, if nobody runs it. */
-  readonly fetches: string;
   readonly to: 'front' | 'later' | 'back' | 'end';
   readonly data: JobData;
   /** When it expires, is due, or has ended; empty for no time. */
@@ -135,20 +136,17 @@ export class JobSteps {
 
   /** No worker has begun it, or can. */
   async giveBack(job: HeldJob, isLoss: boolean): Promise<void> {
-    const { held, counts, listener } = this.#parts;
+    const { held, listener } = this.#parts;
     for (let hasRetaken = false; ;) {
       const next = givenBack(job.record, isLoss, Date.now());
       if (hasEnded(next)) return this.endUnrun(job, () => next);
       const data = nextData(job.data, next, job.stalls, job.token);
-      counts.expect(job.queue, job.id);
-      const { id, token } = job;
-      const { said } = await this.#move({ id, token, fetches: '', to: 'front', data, at: expiryOf(next) });
+      const { said } = await this.#move(job, { to: 'front', data, at: expiryOf(next) });
       if (said === 'cancelled') held.cancel(job.id);
       else if (said === 'gone' && !hasRetaken && (await held.retake(job))) hasRetaken = true;
       else {
         held.release(job);
         if (said !== 'done') return;
-        counts.change(job.queue, 1);
         listener().onChanged(next);
         return listener().onDue(next.model);
       }
@@ -186,39 +184,33 @@ export class JobSteps {
    */
   async lose(job: ReadJob): Promise<void> {
     const { createdAt, begunAt } = job.record;
-    if (hasEnded(job.data.record)) return this.putBack(job, '');
-    if (job.stalls <= job.data.stalls) return this.#toFront(job);
+    if (hasEnded(job.data.record)) return this.putBack(job, job.data);
+    if (job.stalls <= job.data.stalls) {
+      await this.#move(job, { to: 'front', data: job.data, at: expiryOf(job.data.record) });
+      return;
+    }
     const outcome = { error: LOST, runMs: 0, queueMs: (begunAt ?? createdAt) - createdAt };
     await this.moveWaiting(job, settled(job.record, outcome, Date.now(), true));
   }
 
-  /** A job that has ended is not run again, whatever a tool of BullMQ does: it goes back. `token`: of a fetch, or empty. */
-  async putBack(
-    { id, data, fetches }: Pick<ReadJob, 'id' | 'data' | 'fetches'>,
-    token: string,
-  ): Promise<void> {
-    await this.#move({ id, token, fetches, to: 'back', data, at: data.record.end?.endedAt ?? 0 });
-  }
-
-  async #toFront({ id, queue, data, fetches }: ReadJob): Promise<void> {
-    this.#parts.counts.expect(queue, id);
-    await this.#move({ id, token: '', fetches, to: 'front', data, at: expiryOf(data.record) });
+  /** A job that has ended is not run again, whatever a tool of BullMQ does: it goes back. */
+  async putBack(job: Movable, data: JobData): Promise<void> {
+    await this.#move(job, { to: 'back', data, at: data.record.end?.endedAt ?? 0 });
   }
 
   /** Changes a job that nobody runs: it ends, or is tried again. Returns false if it was fetched since it was read. */
-  async moveWaiting({ id, queue, data, fetches, stalls }: ReadJob, next: JobRecord): Promise<boolean> {
-    const { counts, webhooks, listener } = this.#parts;
-    const change = { id, token: '', fetches, data: nextData(data, next, stalls, '') };
+  async moveWaiting(job: ReadJob, next: JobRecord): Promise<boolean> {
+    const { webhooks, listener } = this.#parts;
+    const data = nextData(job.data, next, job.stalls, '');
     const isOver = hasEnded(next);
     const { said } = await this.#move(
-      isOver
-        ? { ...change, to: 'end', at: this.#endAt(next.end.endedAt) }
-        : { ...change, to: 'later', at: next.dueAt },
+      job,
+      isOver ? { to: 'end', data, at: this.#endAt(next.end.endedAt) } : { to: 'later', data, at: next.dueAt },
     );
     if (said !== 'done' && said !== 'was due') return false;
-    if (said === 'was due') counts.change(queue, -1);
-    if (isOver && next.end.owesWebhook) webhooks.note(id);
-    if (isOver && data.call !== null) listener().onEndedUnrun(next, data.call);
+    const { call } = job.data;
+    if (isOver && next.end.owesWebhook) webhooks.note(job.id);
+    if (isOver && call !== null) listener().onEndedUnrun(next, call);
     listener().onChanged(next);
     return true;
   }
@@ -230,25 +222,26 @@ export class JobSteps {
     body: Buffer | null,
     ahead: FetchAhead | null,
   ): Promise<JobRecord | 'cancelled' | 'gone'> {
-    const { id, token } = job;
-    const change = { id, token, fetches: '', data: nextData(job.data, next, job.stalls, token) };
+    const data = nextData(job.data, next, job.stalls, job.token);
     if (!hasEnded(next)) {
-      const { said } = await this.#move({ ...change, to: 'later', at: next.dueAt });
+      const { said } = await this.#move(job, { to: 'later', data, at: next.dueAt });
       return said === 'done' ? next : said === 'cancelled' ? said : 'gone';
     }
     const at = this.#endAt(next.end.endedAt);
-    const { said, isKept, isCancelled } = await this.#move({ ...change, to: 'end', at }, body, ahead);
+    const { said, isKept, isCancelled } = await this.#move(job, { to: 'end', data, at }, body, ahead);
     return said === 'done' ? endedRecord(next, !isKept, next.end.owesWebhook, isCancelled) : 'gone';
   }
 
   /** `body`: of a result, if it is to be kept. */
   async #move(
-    { id, token, fetches, to, data, at }: Move,
+    { id, queue, token = '', fetches = '' }: Movable,
+    { to, data, at }: Move,
     body: Buffer | null = null,
     ahead: FetchAhead | null = null,
   ): Promise<Moved> {
     const { link, limits, counts } = this.#parts;
     const { state, end } = data.record;
+    if (to === 'front') counts.expect(queue, id);
     const [said, isKept, can, fetched] = (await link.run('move', [
       ...[id, token, fetches, to, JSON.stringify(data), String(at), state, textOf(data.record)],
       end?.owesWebhook === true && to === 'end' ? OwedWebhooks.untilMs() : '',
@@ -256,6 +249,8 @@ export class JobSteps {
       ...[String(limits.maxBytes), String(limits.retentionMs + SPARE_MS), body ?? ''],
       ...(ahead?.args ?? []),
     ])) as [said: Moved['said'], isKept?: number, can?: string, fetched?: Fetched | null];
+    if (said === 'was due') counts.change(queue, -1);
+    else if (said === 'done' && to === 'front') counts.change(queue, 1);
     if (fetched !== undefined && fetched !== null) {
       counts.note(fetched[1]);
       ahead?.fetched.resolve(fetched);

@@ -319,11 +319,7 @@ export class RedisStore implements JobStore {
       for (const [worker, token] of [...this.#lostBegins]) {
         for (const id of (await this.#link.run('fetched', [worker])) as string[]) {
           const found = await steps.read(id);
-          if (found === null) continue;
-          const { queue, data, record, stalls } = found;
-          const job = { id, queue, token, worker, data, stalls, record, isUnsure: false, isGone: false };
-          held.add(job);
-          await steps.giveBack(job, false);
+          if (found !== null) await steps.giveBack(held.add(found, token, worker), false);
         }
         held.releaseOf(worker); // what is not active any more
         this.#lostBegins.delete(worker);
