@@ -12,6 +12,7 @@ export const ROOMS = [
   'new',
   'archive',
   'optimize',
+  'demo',
   'command',
   'serve.ts',
   'embed',

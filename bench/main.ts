@@ -15,6 +15,8 @@ import { digits } from './cases/digits.js';
 import { digitsBatches } from './cases/digits-batches.js';
 import { echo } from './cases/echo.js';
 import { fairness } from './cases/fairness.js';
+import { functionChaosCase } from './cases/function-chaos.js';
+import { functions } from './cases/functions.js';
 import { jobChaosCase } from './cases/job-chaos.js';
 import { jobKills } from './cases/job-kills.js';
 import { jobs } from './cases/jobs.js';
@@ -93,6 +95,8 @@ const CASES: readonly BenchCase[] = [
 const NAMED_CASES: readonly BenchCase[] = [
   python,
   pythonSmall,
+  functions,
+  functionChaosCase,
   mixedSoak,
   jobKills,
   jobChaosCase,

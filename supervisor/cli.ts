@@ -25,6 +25,7 @@ import { VERSION } from './version.js';
 
 const ARCHIVE = 'archive';
 const OPTIMIZE = 'optimize';
+const DEMO = 'demo';
 
 /** Begins the flag of an option that is on by default. */
 const NEGATION = '--no-';
@@ -43,6 +44,10 @@ async function run(argv: readonly string[]): Promise<number> {
   if (name === OPTIMIZE) {
     const { runOptimize } = await import('./optimize/optimize.js');
     return runOptimize(`banana-serve ${OPTIMIZE}`, args);
+  }
+  if (name === DEMO) {
+    const { runDemo } = await import('./demo/demo.js');
+    return runDemo(`banana-serve ${DEMO}`, args);
   }
   return EXIT_CODES[await main(argv)].code;
 }
@@ -143,6 +148,7 @@ function describeCommand(onNew: (folder: string, kind: ProjectName) => void, isH
   command
     .command(OPTIMIZE)
     .description('Lets the workers of a large .onnx model on the CPU share its weights; see its --help.');
+  command.command(DEMO).description('Shows what supervise() does for a program, in the terminal.');
   for (const flag of MMS_FLAGS) command.addOption(new Option(flag).hideHelp()); // start scripts of Multi Model Server have them
   for (const [group, names] of OPTION_GROUPS) {
     if (group === 'Models') command.addOption(modelOption().helpGroup(`${group}:`).hideHelp(isHelpShort));
