@@ -16,7 +16,7 @@ import { digitsBatches } from './cases/digits-batches.js';
 import { echo } from './cases/echo.js';
 import { fairness } from './cases/fairness.js';
 import { functionChaosCase } from './cases/function-chaos.js';
-import { functions } from './cases/functions.js';
+import { functionHost, functions } from './cases/functions.js';
 import { jobChaosCase } from './cases/job-chaos.js';
 import { jobKills } from './cases/job-kills.js';
 import { jobs } from './cases/jobs.js';
@@ -96,6 +96,7 @@ const NAMED_CASES: readonly BenchCase[] = [
   python,
   pythonSmall,
   functions,
+  functionHost,
   functionChaosCase,
   mixedSoak,
   jobKills,

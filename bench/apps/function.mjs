@@ -7,4 +7,4 @@ export function inference(input) {
 }
 
 /** For piscina: the array comes back without a copy. */
-export const moved = (input) => move(input);
+export const moved = (input) => (ArrayBuffer.isView(input) ? move(input) : inference(input));

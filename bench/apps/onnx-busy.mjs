@@ -2,7 +2,7 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 
 const MODEL = new URL('../../examples/fill-mask/models/bert-tiny/onnx/model.onnx', import.meta.url);
-const TOKENS = 128;
+const TOKENS = 64;
 
 let session;
 

@@ -38,7 +38,7 @@ export class FunctionProgram {
 
   /** Resolves once its first call is answered. `url`: that of the server which it calls. */
   static async start(way: Way, url = ''): Promise<FunctionProgram> {
-    const child = fork(compiled('servers/function-main.js'), [way, url]);
+    const child = fork(compiled('servers/function-main.js'), [way, url], { serialization: 'advanced' });
     return new FunctionProgram(child, await answerOf(child));
   }
 
