@@ -9,7 +9,7 @@ for (const group of GROUPS)
   });
 
 test('`npm run test:all` runs each file once', () => {
-  const files = (['units', 'promises', 'processes', 'e2e'] as const).flatMap((group) => filesOf(group));
+  const files = (['units', 'promises', 'wire', 'processes', 'e2e'] as const).flatMap((group) => filesOf(group));
   assert.deepEqual(files.toSorted(), [...new Set(files)].sort());
   assert.ok(files.includes('house/test-groups.test.ts'));
 });
@@ -18,7 +18,7 @@ test('the list of what depends on Node names each file once, and none that `npm 
   const names = Object.values(NODE_DEPENDENT).flat();
   assert.deepEqual(names.toSorted(), [...new Set(names)].sort());
   assert.deepEqual(
-    names.filter((name) => !/^(?:e2e|processes)\//.test(name)),
+    names.filter((name) => !/^(?:e2e|processes|wire)\//.test(name)),
     [],
   );
 });

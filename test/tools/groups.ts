@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { sep } from 'node:path';
 import { ROOT } from '../helpers/server.js';
 
-const FOLDERS = ['promises', 'processes', 'e2e'] as const;
+const FOLDERS = ['promises', 'wire', 'processes', 'e2e'] as const;
 
 /**
  * Tests beyond `npm test` that a new version of Node may break: `.ci/run` runs these on the newest LTS too. Names
@@ -33,6 +33,7 @@ export const NODE_DEPENDENT: Readonly<Record<string, readonly string[]>> = {
     'e2e/webhooks',
     'processes/supervisor/store/download',
     'processes/worker/main',
+    'wire/node',
   ],
   'WebSockets: upgrades, and the raw socket behind them': [
     'e2e/hostile-websockets',

@@ -5,7 +5,7 @@
 import childProcess from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
 
-const MAY_START = /[\\/]test[\\/](?:promises|processes|e2e)[\\/]/;
+const MAY_START = /[\\/]test[\\/](?:promises|wire|processes|e2e)[\\/]/;
 const TEST_FILE = /\.test\.m?js$/;
 
 const file = process.argv[1] ?? '';

@@ -10,7 +10,10 @@ import { appFolder } from '../../worker/app-folder.js';
 import { ONLY_VERSION_SENSITIVE } from './version-sensitive.js';
 
 const MAIN = fileURLToPath(new URL('python-main.test.js', import.meta.url));
-const SOCKETS = new URL('python-sockets.test.js', import.meta.url).href;
+/** What the process loads beside it. */
+const OTHERS = ['python-sockets.test.js', '../../wire/python.test.js'].map(
+  (file) => `--import=${new URL(file, import.meta.url).href}`,
+);
 
 /** The first and the last run every test, those between them what a version of Python may break. */
 const EVERY_TEST: readonly (string | undefined)[] = [PYTHON_VERSIONS[0], PYTHON_VERSIONS.at(-1)];
@@ -32,7 +35,7 @@ export function testOverFrames(pythons: readonly Python[]): void {
   }
 }
 
-/** Runs both files in one process, without a runner, whose `python3` is this interpreter. */
+/** Runs all files in one process, without a runner, whose `python3` is this interpreter. */
 function run(
   t: TestContext,
   python: string,
@@ -43,7 +46,7 @@ function run(
   const PATH = `${folder}${delimiter}${process.env['PATH'] ?? ''}`;
   // In the process of a runner, tests report in a form of its own.
   const env = { ...process.env, ...chosen, PATH, NODE_TEST_CONTEXT: undefined };
-  const args = ['--test-reporter=tap', `--import=${SOCKETS}`, MAIN];
+  const args = ['--test-reporter=tap', ...OTHERS, MAIN];
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   t.after(() => child.kill('SIGKILL'));
   let output = '';

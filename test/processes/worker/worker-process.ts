@@ -53,6 +53,7 @@ export class WorkerProcess {
       onMessage: (message, pieces) => {
         this.received.push({ message, body: joinPieces(pieces) });
         this.order.push(message.type);
+        if (message.type === 'loaded') this.#begun.concurrency = message.info.concurrency ?? 1;
         this.#wakeAll();
       },
       onEnd: () => ended.resolve(),
@@ -99,10 +100,29 @@ export class WorkerProcess {
 
   /** The next message of this type that was not asked for yet. */
   async next<T extends Message['type']>(type: T): Promise<Received & { message: MessageOf<T> }> {
+    const index = await this.#arrived(({ message }) => message.type === type, type);
+    return this.received.splice(index, 1)[0] as Received & { message: MessageOf<T> };
+  }
+
+  /** The next message of any type; it stays to be asked for. */
+  async peek(): Promise<Received> {
+    await this.#arrived(() => true, 'message');
+    return this.received[0] as Received;
+  }
+
+  /** The next message of any type. */
+  async arrival(): Promise<Received> {
+    const next = await this.peek();
+    this.received.shift();
+    return next;
+  }
+
+  /** The index of the first such message, once there is one. */
+  async #arrived(fits: (received: Received) => boolean, what: string): Promise<number> {
     for (;;) {
-      const index = this.received.findIndex(({ message }) => message.type === type);
-      if (index >= 0) return this.received.splice(index, 1)[0] as Received & { message: MessageOf<T> };
-      if (this.#over) throw new Error(`the worker is gone and sent no ${type}; stderr: ${await this.stderr}`);
+      const index = this.received.findIndex(fits);
+      if (index >= 0) return index;
+      if (this.#over) throw new Error(`the worker is gone and sent no ${what}; stderr: ${await this.stderr}`);
       await new Promise<void>((resolve) => this.#wake.push(resolve));
     }
   }
@@ -159,10 +179,10 @@ export class WorkerProcess {
     return JSON.parse(body.toString()) as unknown;
   }
 
-  /** Closes both streams, as the death of a front does. */
-  leave(): void {
-    this.#up.destroy();
-    this.#down.destroy();
+  /** Closes both streams, as the death of a front does, or one of them. What was written before arrives. */
+  leave(...descriptors: readonly (3 | 4)[]): void {
+    if (!descriptors.includes(4)) this.#up.destroy();
+    if (!descriptors.includes(3)) this.#down.end();
   }
 
   /** Raw bytes on the worker's fd 4. */
