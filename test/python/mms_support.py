@@ -6,9 +6,9 @@ from types import ModuleType
 from typing import Any, Dict, List, Optional
 
 from banana_worker.adapters.mms_service import from_service
-from banana_worker.protocol.messages import Call, Device, Limits, Metric, ServiceSource, StartSpec
+from banana_worker.protocol.messages import Call, Metric, ServiceSource, StartSpec
 from banana_worker.run.call_context import InitContext, WorkerInfo
-from banana_worker.run.loaded_app import LoadedApp, Surroundings
+from banana_worker.run.loaded_app import LoadedApp
 
 WORKER = WorkerInfo(0, None, 1)
 
@@ -38,8 +38,10 @@ def spec_of(**fields: Any) -> StartSpec:
         model="m",
         version="1",
         worker=0,
-        device=Device(None, 1),
-        limits=Limits(1000, 1000),
+        gpu=None,
+        threads=1,
+        max_output_bytes=1000,
+        stream_window_bytes=1000,
         print_mark="",
         batch_size=0,
         server_version="0.1.0",
@@ -78,7 +80,7 @@ class Loaded:
         assert app is not None, "no handler was found"
         self.app: LoadedApp = app
         self.metrics: List[Metric] = []
-        app.surround(Surroundings(spec_of(**spec), self.metrics.extend))
+        app.surround(spec_of(**spec), self.metrics.extend)
 
     def init(self) -> Any:
         return self.app.init(InitContext(WORKER, None, None))  # type: ignore[arg-type]

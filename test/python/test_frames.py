@@ -91,8 +91,8 @@ class GoldenFrames(unittest.TestCase):
 
     def check_start(self, spec: Any, meant: Any) -> None:
         self.assertEqual((spec.app, spec.model, spec.version), (meant["app"], meant["model"], meant["version"]))
-        self.assertEqual((spec.device.gpu, spec.device.threads), (meant["device"]["gpu"], meant["device"]["threads"]))
-        self.assertEqual(spec.limits.max_output_bytes, meant["limits"]["maxOutputBytes"])
+        self.assertEqual((spec.gpu, spec.threads), (meant["device"]["gpu"], meant["device"]["threads"]))
+        self.assertEqual(spec.max_output_bytes, meant["limits"]["maxOutputBytes"])
         self.assertEqual(spec.app_place, meant.get("appPlace", ""))
         self.assertEqual(spec.batch_size, meant.get("batchSize", 0))
         service = meant.get("service")
@@ -124,7 +124,6 @@ class GoldenFrames(unittest.TestCase):
                 for at in range(0, len(stream), size):
                     reading.feed(stream[at : at + size])
                 self.assertEqual(reading.frames, expected)
-                self.assertTrue(reading.reader.is_at_boundary)
                 reading.close()
 
 

@@ -17,12 +17,12 @@ from banana_worker.load.explain_load_error import StartFailure
 from banana_worker.load.load_app import load_app
 from banana_worker.load.load_module import Imported
 from banana_worker.process.hint_once import write_hints_to
-from banana_worker.protocol.messages import Device, Limits, StartSpec
+from banana_worker.protocol.messages import StartSpec
 from banana_worker.reply.answer import reply_of
 
 
 def spec_of(path):
-    return StartSpec(path, "", "m", "1", 0, Device(None, 1), Limits(1, 1), "", 0, "", None, None)
+    return StartSpec(path, "", "m", "1", 0, None, 1, 1, 1, "", 0, "", None, None)
 
 
 def loaded(path):
@@ -229,7 +229,7 @@ class Loaders(Apps):
         given = []
 
         def load_weights(spec):
-            given.append(spec.device)
+            given.append(spec.threads)
             module = types.ModuleType("weights")
             if "empty" not in spec.app:
                 module.inference = lambda model_inputs: model_inputs + 1
@@ -239,7 +239,7 @@ class Loaders(Apps):
             return load_app(spec_of(self.write(name, "")), {".weights": load_weights})
 
         self.assertEqual(load("m.weights").handle("/", 1, None), 2)
-        self.assertEqual(given, [Device(None, 1)])
+        self.assertEqual(given, [1])
         with self.assertRaisesRegex(StartFailure, "^no graph$"):
             load("empty.weights")
 

@@ -14,7 +14,6 @@ from mms_support import FakeCtx, Loaded, module_of
 
 from banana_worker.adapters.mms_service import from_service
 from banana_worker.protocol.errors import ServeError
-from banana_worker.protocol.messages import Device
 from banana_worker.formats.reply import ResultBody, StreamBody
 from mms.item import ReadItem
 
@@ -107,7 +106,7 @@ class LoadTest(ServiceCase):
             "    global seen; seen = (os.getcwd(), context.request_ids, dict(context.system_properties))\n"
             "    return None\n"
             "  return [list(seen)]",
-            device=Device("GPU-5", 2),
+            gpu="GPU-5", threads=2,
             batch_size=4,
         )
         (answer,) = self.run_batch(loaded, 1)
@@ -412,7 +411,7 @@ class OldServicesTest(ServiceCase):
         self.write("MANIFEST.json", {"Model": {"Model-Name": "sum", "Signature": "signature.json"}})
         inputs = [{"data_name": "a"}, {"data_name": "b"}]
         self.write("signature.json", {"input_type": "application/json", "inputs": inputs})
-        loaded = self.started(self.SOURCE, device=Device("1", 1))
+        loaded = self.started(self.SOURCE, gpu="1")
         fields = {"a": bytearray(b"[1, 2]"), "b": bytearray(b"(3, 4)")}
         items = [ReadItem(fields, []), ReadItem({"body": [1]}, [])]
         answers = loaded.app.handle_batch("/", items, [FakeCtx(0), FakeCtx(1)])  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from banana_worker.adapters.potassium_app import from_potassium_app
 from banana_worker.in_worker import AppImport
 from banana_worker.protocol.messages import Call
 from banana_worker.reply.answer import WholeAnswer, answer_of
-from banana_worker.run.call_context import CallContext, CallSurroundings, InitContext, WorkerInfo
+from banana_worker.run.call_context import CallContext, InitContext, WorkerInfo
 from banana_worker.run.loaded_app import ANY_BATCH, LoadedApp
 from calls import call_with
 from potassium import InvalidEndpointTypeException, Potassium, Response, RouteAlreadyInUseException
@@ -30,7 +30,7 @@ def load(potassium: Potassium, **beside: object) -> LoadedApp:
 
 
 def context_of(call: Call, body: bytes = b"") -> CallContext:
-    return CallContext(call, body, CallSurroundings(WORKER, NOTHING, NOTHING))
+    return CallContext(call, body, InitContext(WORKER, NOTHING, NOTHING))
 
 
 def init(app: LoadedApp) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Callable, List
 from unittest import mock
 
 from banana_worker.report.progress import Progress, report_of
-from banana_worker.run.call_context import CallContext, CallSurroundings, WorkerInfo
+from banana_worker.run.call_context import CallContext, InitContext, WorkerInfo
 from calls import call_with
 
 
@@ -30,8 +30,8 @@ class ProgressTest(unittest.TestCase):
     def context(self, **fields: Any) -> CallContext:
         nothing: Any = mock.Mock()
         channel: Any = self.channel
-        surroundings = CallSurroundings(WorkerInfo(0, None, 1), nothing, nothing, channel)
-        return CallContext(call_with(**fields), b"", surroundings)
+        shared = InitContext(WorkerInfo(0, None, 1), nothing, nothing)
+        return CallContext(call_with(**fields), b"", shared, channel)
 
     def test_the_first_report_leaves_at_once_and_the_newest_of_the_next_ones_a_little_later(self) -> None:
         ctx = self.context(job_id="j", job_attempt=2)

@@ -48,8 +48,7 @@ def running_with(channel: Channel, body: bytes = b"", **fields: Any) -> RunningC
     host: Any = SimpleNamespace(
         channel=channel,
         waits=waits,
-        surroundings=SimpleNamespace(log=None, metrics=None, worker=None, channel=channel),
-        metrics=SimpleNamespace(send=lambda: None),
+        shared=SimpleNamespace(log=None, metrics=SimpleNamespace(send=lambda: None), worker=None),
         max_output_bytes=1000,
         stream_window_bytes=1000,
         app=app,

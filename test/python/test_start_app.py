@@ -9,7 +9,7 @@ from typing import Any
 from banana_worker.adapters.banana_app import from_banana_app
 from banana_worker.load.explain_load_error import StartFailure
 from banana_worker.load.start_app import init_app, loaded_info
-from banana_worker.run.call_context import CallSurroundings, WorkerInfo
+from banana_worker.run.call_context import InitContext, WorkerInfo
 from banana_worker.run.loaded_app import LoadedApp
 
 
@@ -29,9 +29,9 @@ def failure_of(thrown: BaseException) -> StartFailure:
     app: Any = LoadedApp()
     app.init = init
     nothing: Any = None
-    surroundings = CallSurroundings(WorkerInfo(0, None, 1), nothing, nothing)
+    shared = InitContext(WorkerInfo(0, None, 1), nothing, nothing)
     tasks = SimpleNamespace(settled=lambda output, is_cancelled: output)
-    host: Any = SimpleNamespace(app=app, surroundings=surroundings, tasks=tasks, channel=None)
+    host: Any = SimpleNamespace(app=app, shared=shared, tasks=tasks, channel=None)
     spec: Any = SimpleNamespace(app="/srv/app.py")
     try:
         init_app(host, spec)

@@ -64,7 +64,7 @@ class Breakpoints(unittest.TestCase):
             ctx.log.info("loaded", {"layers": 2})
             ctx.metrics.counter("tokens")
             ctx.progress(0.5)
-        self.assertEqual(printed.getvalue(), "info local loaded {'layers': 2}\n")
+        self.assertEqual(printed.getvalue(), 'info local loaded {"layers":2}\n')
         self.assertEqual((ctx.cancelled, ctx.headers, ctx.worker.index), (False, {}, 0))
 
 

@@ -398,7 +398,7 @@ test('a worker whose signal handler ends a wait still receives messages of its f
   const worker = await startedPython(
     t,
     `import signal, sys, threading, time
-from banana_worker.process.wake_pipe import WakePipe
+from banana_worker.process.listener import WakePipe
 from potassium import send_webhook
 struck = threading.Event()
 def limit(*_):

@@ -38,11 +38,10 @@ from banana_worker.protocol.errors import ProtocolError
 from banana_worker.protocol.frame import Body, FrameReader
 from banana_worker.protocol.messages import StartSpec
 from banana_worker.protocol.tables import MAX_TEXT_CHARS, PROTOCOL_VERSION
-from banana_worker.report.app_log import AppLog
+from banana_worker.report.app_log import AppLog, log_thread_failures
 from banana_worker.report.app_metrics import OwnMetrics
 from banana_worker.report.print_attribution import PrintAttribution
-from banana_worker.report.thread_failures import log_thread_failures
-from banana_worker.run.call_context import CallSurroundings, WorkerInfo
+from banana_worker.run.call_context import InitContext, WorkerInfo
 from banana_worker.run.loaded_app import LoadedApp
 from banana_worker.run.run_loop import RunLoop
 from banana_worker.run.running_call import CallHost
@@ -129,19 +128,19 @@ class Worker:
         """@raises StartFailure, AppExit, SystemExit"""
         os.environ.update(spec.env)
         prints = PrintAttribution(spec.print_mark)
-        worker = WorkerInfo(spec.worker, spec.device.gpu, spec.device.threads)
-        surroundings = CallSurroundings(worker, self._log, self._metrics, self._channel)
+        worker = WorkerInfo(spec.worker, spec.gpu, spec.threads)
+        shared = InitContext(worker, self._log, self._metrics)
         watch = StartWatch(spec.ready_within_ms, lambda: self._tasks.coroutine, self._log.warn)
         app = import_app(spec)
         concurrency = concurrency_of(app, spec)
         self._note.make_entries(concurrency)
         self._channel.send(["loaded", loaded_info(app, concurrency)])
-        host = CallHost(spec, self._channel, self._waits, self._tasks, prints, surroundings, app, concurrency)
+        host = CallHost(spec, self._channel, self._waits, self._tasks, prints, shared, app, concurrency)
         init_ms = init_app(host, spec)
         ending.die_if_lost(descriptors.DOWN_FD)
         watch.end()
         self._metrics.send()
-        loop = RunLoop(host, self._note, self._listener, StayAwake(spec.device.threads))
+        loop = RunLoop(host, self._note, self._listener, StayAwake(spec.threads))
         self._app, self._loop, self._prints = app, loop, prints
         self._channel.send(["ready", init_ms])
         return loop

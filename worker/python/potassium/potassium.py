@@ -8,11 +8,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, TypeVar, Union
 
 from banana_worker.in_worker import is_started_by_app, serve_in_worker
+from banana_worker.protocol.tables import RESERVED_PATHS, RESERVED_PREFIXES
 from banana_worker.stand_in import names_of_module
 
 from .definition import Definition, declared_endpoint, legacy_endpoint
 from .exceptions import InvalidEndpointTypeException, RouteAlreadyInUseException
-from .reserved_paths import is_reserved_path
 from .webhook_url import checked_url
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class Potassium:
         path = route if route.startswith("/") else f"/{route}"
         if "?" in path or "#" in path:
             raise ValueError(f"a route must be a path without ? and #, not {path!r}")
-        if is_reserved_path(path):
+        if path in RESERVED_PATHS or path.startswith(RESERVED_PREFIXES):  # the front answers these by itself
             raise RouteAlreadyInUseException(path, " is the server's own")
         if path in self.definition.endpoints:
             raise RouteAlreadyInUseException(path)

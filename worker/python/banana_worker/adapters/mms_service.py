@@ -4,11 +4,12 @@ is a list of items, or None for the call with which a function is loaded."""
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from functools import cached_property
 from operator import itemgetter
 from types import ModuleType
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import mms.service
 from mms.context import Context
@@ -20,12 +21,11 @@ from banana_worker.adapters.coroutine_functions import then
 from banana_worker.adapters.exports import ModuleApp, concurrency_of, function_or_none
 from banana_worker.adapters.service_answers import answers_of
 from banana_worker.adapters.service_handler import Handler, assert_callable, find_handler
-from banana_worker.adapters.service_manifest import read_manifest
 from banana_worker.formats.input_wishes import ITEMS, RAW_ITEMS, InputWishes
 from banana_worker.protocol.messages import Metric, Route, ServiceSource, StartSpec
 from banana_worker.report.metric_rules import number_of
 from banana_worker.run.call_context import CallContext, InitContext
-from banana_worker.run.loaded_app import ANY_BATCH, Description, LoadedApp, Surroundings
+from banana_worker.run.loaded_app import ANY_BATCH, Description, LoadedApp
 from banana_worker.run.repeat_options import attempts_of
 
 Handle = Callable[[Any, Context], Any]
@@ -46,7 +46,7 @@ def from_service(module: ModuleType, source: Optional[ServiceSource], model_dir:
 
     Returns None if there is no handler. Raises TypeError that names an export of a wrong type.
     """
-    manifest, is_old = read_manifest(model_dir)
+    manifest, is_old = _read_manifest(model_dir)
     handler = find_handler(module, "" if source is None else source.handler, is_old)
     return None if handler is None else _Service(module, handler, model_dir, manifest)
 
@@ -54,7 +54,8 @@ def from_service(module: ModuleType, source: Optional[ServiceSource], model_dir:
 class _Service(ModuleApp):
     _context: Context
     _handle: Handle
-    _surroundings: Surroundings
+    _spec: StartSpec
+    _to_front: Callable[[List[Metric]], None]
 
     def __init__(
         self, module: ModuleType, handler: Handler, model_dir: str, manifest: Optional[Dict[str, Any]]
@@ -87,20 +88,20 @@ class _Service(ModuleApp):
     @cached_property
     def _wishes(self) -> InputWishes:
         """Computed at the first call, because code that loads the model may set the environment."""
-        raw_items = self._surroundings.spec.raw_items
+        raw_items = self._spec.raw_items
         if raw_items is None and "rawItems" in self.config:
             raw_items = self.config["rawItems"] is True
         if raw_items is None:
             raw_items = any(os.environ.get(name, "true") != "true" for name in _READS_ITEMS)
         return RAW_ITEMS if raw_items else ITEMS
 
-    def surround(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
+    def surround(self, spec: StartSpec, send_metrics: Callable[[List[Metric]], None]) -> None:
+        self._spec, self._to_front = spec, send_metrics
 
     def init(self, ctx: InitContext) -> Any:
         os.chdir(self._model_dir)
-        spec = self._surroundings.spec
-        gpu = None if spec.device.gpu is None else 0
+        spec = self._spec
+        gpu = None if spec.gpu is None else 0
         batch_size = self._batch_size(spec)
         context = Context(spec.model, self._model_dir, self._manifest, batch_size, gpu, spec.server_version)
         context.worker, context.log, context._own_metrics = ctx.worker, ctx.log, ctx.metrics
@@ -214,7 +215,7 @@ class _Service(ModuleApp):
 
     def _send(self, metrics: Sequence[MmsMetric], ctxs: Sequence[CallContext]) -> None:
         if metrics:
-            self._surroundings.send_metrics([_message(metric, ctxs) for metric in metrics])
+            self._to_front([_message(metric, ctxs) for metric in metrics])
 
 
 def _has_awaitable(returned: Any) -> bool:
@@ -265,3 +266,28 @@ def _call_ids(metric: MmsMetric, ctxs: Sequence[CallContext]) -> List[int]:
         return [ctx.call_id for ctx in (ctxs if metric.idx is None else ctxs[metric.idx : metric.idx + 1])]
     wanted = (metric.request_id or "").split(",")
     return [ctx.call_id for ctx in ctxs if ctx.request_id in wanted]
+
+
+def _read_manifest(model_dir: str) -> Tuple[Optional[Dict[str, Any]], bool]:
+    """The manifest, or None if the folder has none; and whether it is that of an archive of version 0.x, which lies beside
+    the model's files. Raises an error with the file's path if it cannot be read, or is not a JSON object."""
+    manifest = _read(os.path.join(model_dir, "MAR-INF", "MANIFEST.json"))
+    if manifest is not None:
+        return manifest, False
+    old = _read(os.path.join(model_dir, "MANIFEST.json"))
+    return old, old is not None
+
+
+def _read(path: str) -> Optional[Dict[str, Any]]:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        value = json.loads(data.decode("utf-8-sig"))
+    except ValueError as cause:
+        raise ValueError(f"{path} is not JSON: {cause}") from cause
+    if isinstance(value, dict):
+        return value
+    raise ValueError(f"{path} is not a JSON object")

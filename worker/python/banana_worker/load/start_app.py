@@ -22,8 +22,8 @@ from banana_worker.protocol.messages import Call, Route, StartSpec
 from banana_worker.protocol.tables import MAX_TEXT_CHARS
 from banana_worker.reply.answer import WholeAnswer, answer_of
 from banana_worker.report.send_metrics import send_metrics
-from banana_worker.run.call_context import CallContext, InitContext
-from banana_worker.run.loaded_app import Example, LoadedApp, Surroundings
+from banana_worker.run.call_context import CallContext
+from banana_worker.run.loaded_app import Example, LoadedApp
 from banana_worker.run.running_call import CallHost
 from banana_worker.values.tensor import TensorSpec
 
@@ -79,10 +79,9 @@ def init_app(host: CallHost, spec: StartSpec) -> float:
     began_at = time.perf_counter()
     app = host.app
     step = app.init_step
-    worker, log, metrics, _ = host.surroundings
     try:
-        app.surround(Surroundings(spec, lambda measured: send_metrics(host.channel, measured)))
-        host.tasks.settled(app.init(InitContext(worker, log, metrics)), lambda: False)
+        app.surround(spec, lambda measured: send_metrics(host.channel, measured))
+        host.tasks.settled(app.init(host.shared), lambda: False)
         step = "the example call"
         if app.description.example is not None:
             contextvars.copy_context().run(_run_example, app.description.example, host)
@@ -108,7 +107,7 @@ def _run_example(example: Example, host: CallHost) -> None:
     call = Call(0, 0, 0, "example", route, route, "", "json", "", "", None, "")
     host.prints.begin("example")
     try:
-        ctx = CallContext(call, b"", host.surroundings)
+        ctx = CallContext(call, b"", host.shared)
         output = host.tasks.settled(host.app.handle(route, example.input, ctx), lambda: False)
         if isinstance(output, BaseException):
             raise output

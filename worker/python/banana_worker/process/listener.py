@@ -3,7 +3,7 @@
 Handing a frame from one thread to another takes longer than a short call. So the main thread reads by itself whenever
 it has nothing else to do. A second thread checks every few milliseconds whether the main thread is busy, and then reads
 in its place, so that cancels, credit, stop and the end of the front arrive while the app runs. It sleeps while there is
-nothing to run. If the main thread waits for a thread of the app, it also polls a pipe (`wake_pipe.py`). While the main
+nothing to run. If the main thread waits for a thread of the app, it also polls a pipe (`WakePipe`). While the main
 thread reads between the tasks of an event loop, one of which may block it, the second thread still notices the end of
 the front, but messages do not wake it.
 
@@ -12,6 +12,7 @@ The thread that reads holds `_turn_lock` and handles the messages under it, so o
 
 from __future__ import annotations
 
+import os
 import select
 import threading
 import time
@@ -19,7 +20,6 @@ from typing import Any, Callable, Optional
 
 from banana_worker.process.signal_guard import Guard
 from banana_worker.process.stay_awake import asleep
-from banana_worker.process.wake_pipe import WakePipe
 
 _TICK_S = 0.005
 # While the app runs, metrics are checked this often; messages wake the reading thread at once.
@@ -200,6 +200,35 @@ class Listener:
                     self._read()
             finally:
                 self._turn_lock.release()
+
+
+class WakePipe:
+    """A pipe with which another thread wakes the thread that waits for frames. Programs that the app starts do not inherit its
+    descriptors."""
+
+    def __init__(self, fd: int, until_end: bool = False) -> None:
+        """`until_end`: only the end of the stream on `fd` counts as something to read."""
+        self._fd = fd
+        self._out, self._inlet = os.pipe()
+        os.set_blocking(self._inlet, False)
+        self._poll = select.poll()
+        self._poll.register(fd, 0 if until_end else select.POLLIN)
+        self._poll.register(self._out, select.POLLIN)
+
+    def wait(self) -> bool:
+        """Waits until there is something to read from the descriptor, and returns True, or until `wake`, and returns
+        False. For one thread at a time."""
+        ready = [fd for fd, _ in self._poll.poll()]
+        if self._out in ready:
+            os.read(self._out, 4096)
+        return self._fd in ready
+
+    def wake(self) -> None:
+        """Ends the current `wait`, or else the next one. For any thread."""
+        try:
+            os.write(self._inlet, b"\0")
+        except BlockingIOError:
+            pass  # it is full, which wakes the thread as well
 
 
 def _poll_of(fd: int) -> Any:

@@ -7,7 +7,7 @@ import struct
 from typing import Any, Dict, List, Tuple
 
 from banana_worker.protocol.errors import ProtocolError
-from banana_worker.protocol.messages import Call, Device, Limits, ServiceSource, StartSpec
+from banana_worker.protocol.messages import Call, ServiceSource, StartSpec
 from banana_worker.protocol.tables import MAX_CONCURRENCY, MAX_HEAD_BYTES
 
 _MAX_DEPTH = 16
@@ -260,8 +260,10 @@ def read_start(spec: Any) -> StartSpec:
             model=spec["model"],
             version=spec["version"],
             worker=uint(spec["worker"]),
-            device=Device(device["gpu"], uint(device["threads"])),
-            limits=Limits(uint(limits["maxOutputBytes"]), uint(limits["streamWindowBytes"])),
+            gpu=device["gpu"],
+            threads=uint(device["threads"]),
+            max_output_bytes=uint(limits["maxOutputBytes"]),
+            stream_window_bytes=uint(limits["streamWindowBytes"]),
             print_mark=spec["printMark"],
             batch_size=uint(spec.get("batchSize") or 0),
             server_version=spec.get("serverVersion") or "",

@@ -50,11 +50,6 @@ class FrameReader:
         self._target = memoryview(b"")
         self._filled = 0
 
-    @property
-    def is_at_boundary(self) -> bool:
-        """Whether the stream may end here without cutting a frame."""
-        return self._fields is None and self._start == self._end
-
     def read(self) -> bool:
         """Reads once, waiting for bytes if there are none, and hands over the whole frames. Returns False at the
         end. @raises ProtocolError on lengths over the limits, before any memory is taken for them"""

@@ -41,18 +41,6 @@ class Call(NamedTuple):
     job_attempt: int = 0
 
 
-class Device(NamedTuple):
-    # As in CUDA_VISIBLE_DEVICES; None: no GPU.
-    gpu: Optional[str]
-    # Cores that this worker may use.
-    threads: int
-
-
-class Limits(NamedTuple):
-    max_output_bytes: int
-    stream_window_bytes: int
-
-
 class ServiceSource(NamedTuple):
     """The place of a custom service."""
 
@@ -71,8 +59,12 @@ class StartSpec(NamedTuple):
     version: str
     # Number of the slot, from 0.
     worker: int
-    device: Device
-    limits: Limits
+    # As in CUDA_VISIBLE_DEVICES; None: no GPU.
+    gpu: Optional[str]
+    # Cores that this worker may use.
+    threads: int
+    max_output_bytes: int
+    stream_window_bytes: int
     # Empty, or the mark of docs/wire.md, "Print marks".
     print_mark: str
     # The operator's limit on calls that begin together; 0: the app decides.

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any, Mapping, Optional
 
+from banana_worker.failures.stack_frame import first_frame_outside, traceback_without_own_frames
+from banana_worker.process import descriptors
 from banana_worker.process.channel import Channel
 from banana_worker.protocol.tables import MAX_TEXT_CHARS
 from banana_worker.values.json_encoding import json_text
@@ -68,3 +71,21 @@ def _clip(text: str) -> str:
     if len(text) <= MAX_TEXT_CHARS:
         return text
     return "%s… (%d characters)" % (text[:MAX_TEXT_CHARS], len(text))
+
+
+def log_thread_failures(log: AppLog) -> None:
+    """From now on, exceptions that end threads of the app are logged. In a forked child, whose log the front does not receive, Python prints them as usual."""
+    usual_hook = threading.excepthook
+
+    def on_raised(args: Any) -> None:
+        if issubclass(args.exc_type, SystemExit):
+            return
+        if descriptors.in_fork():
+            usual_hook(args)
+            return
+        name = args.thread.name if args.thread is not None else "?"
+        place = first_frame_outside(args.exc_value) or "a place outside the app"
+        text = "the thread %s raised %s at %s" % (name, args.exc_type.__name__, place)
+        log.error(text, {"traceback": traceback_without_own_frames(args.exc_value)})
+
+    threading.excepthook = on_raised

@@ -34,21 +34,11 @@ class WorkerInfo:
 
 
 class InitContext(NamedTuple):
-    """The context of `init`."""
+    """The context of `init`: the parts of a context that all calls of a worker share."""
 
     worker: WorkerInfo
     log: AppLog
     metrics: OwnMetrics
-
-
-class CallSurroundings(NamedTuple):
-    """The parts of a context that all calls of a worker share."""
-
-    worker: WorkerInfo
-    log: AppLog
-    metrics: OwnMetrics
-    # None in a test client's process, where there are no jobs.
-    channel: Optional[Channel] = None
 
 
 class JobInfo(NamedTuple):
@@ -77,13 +67,14 @@ class CallContext:
         "_progress",
     )
 
-    def __init__(self, call: Call, body: bytes, surroundings: CallSurroundings) -> None:
+    def __init__(self, call: Call, body: bytes, shared: InitContext, channel: Optional[Channel] = None) -> None:
+        """`channel`: None in a test client's process, where there are no jobs."""
         self.call = call
-        self.worker = surroundings.worker
-        self.metrics = surroundings.metrics
+        self.worker = shared.worker
+        self.metrics = shared.metrics
         # The `parameters` of a request of the Open Inference Protocol; empty for any other request.
         self.params: CallParams = NO_PARAMS
-        self._worker_log = surroundings.log
+        self._worker_log = shared.log
         self._body: bytes = body
         self._log: Optional[AppLog] = None
         self._headers: Optional[Dict[str, str]] = None
@@ -92,8 +83,8 @@ class CallContext:
         self._left: Optional[threading.Event] = None
         # Made at once for a job: one that is made after the end of the call would not know of it.
         self._progress: Optional[Progress] = None
-        if call.job_id and surroundings.channel is not None:
-            self._progress = Progress(surroundings.channel, call.id)
+        if call.job_id and channel is not None:
+            self._progress = Progress(channel, call.id)
 
     @property
     def call_id(self) -> int:

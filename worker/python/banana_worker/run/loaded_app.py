@@ -37,14 +37,6 @@ class Description(NamedTuple):
     api: str = "banana"
 
 
-class Surroundings(NamedTuple):
-    """The start message, and the way to send metrics."""
-
-    spec: StartSpec
-    # Metrics of calls must be sent before the answers of the calls.
-    send_metrics: Callable[[List[Metric]], None]
-
-
 class LoadedApp:
     """An app that the worker can run. An adapter overrides the parts that its way of writing apps has."""
 
@@ -63,8 +55,8 @@ class LoadedApp:
     def wishes(self, route: str) -> InputWishes:
         return NO_WISHES
 
-    def surround(self, surroundings: Surroundings) -> None:
-        """Called once, before `init`."""
+    def surround(self, spec: StartSpec, send_metrics: Callable[[List[Metric]], None]) -> None:
+        """Called once, before `init`. Metrics of calls must be sent before the answers of the calls."""
 
     def init(self, ctx: InitContext) -> Any:
         """Runs once, before the first call. An awaitable that it returns is awaited; the result is not used."""

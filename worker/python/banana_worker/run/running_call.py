@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any, List, Optional
 
+from banana_worker.failures.app_function import place_of
 from banana_worker.failures.failure import failure_of
 from banana_worker.failures.thrown import class_name, is_a, text_of
 from banana_worker.formats import AnyExchange, exchange_of
@@ -16,6 +17,7 @@ from banana_worker.formats.input_wishes import InputWishes
 from banana_worker.formats.read_input import read_input
 from banana_worker.process.channel import BytesLike, Channel
 from banana_worker.process.event_loop import EventLoop
+from banana_worker.process.hint_once import hint_once
 from banana_worker.process.waits import Waits
 from banana_worker.protocol.codec import result_head
 from banana_worker.protocol.errors import ServeError
@@ -24,13 +26,11 @@ from banana_worker.protocol.tables import MAX_TEXT_CHARS
 from banana_worker.reply.answer import StreamedAnswer, WholeAnswer, answer_of, written_answer
 from banana_worker.formats.reply import ReplyHead
 from banana_worker.reply.response import Response
-from banana_worker.report.app_metrics import OwnMetrics
 from banana_worker.report.print_attribution import PrintAttribution
 from banana_worker.run.arriving_calls import WaitingCall
-from banana_worker.run.call_context import CallContext, CallSurroundings
+from banana_worker.run.call_context import CallContext, InitContext
 from banana_worker.run.call_socket import CallSocket
 from banana_worker.run.loaded_app import LoadedApp
-from banana_worker.run.output_hints import hint_at
 from banana_worker.run.stream_sender import StreamSender
 
 
@@ -44,7 +44,7 @@ class CallHost:
         waits: Waits,
         tasks: EventLoop,
         prints: PrintAttribution,
-        surroundings: CallSurroundings,
+        shared: InitContext,
         app: LoadedApp,
         concurrency: int,
     ) -> None:
@@ -53,12 +53,11 @@ class CallHost:
         self.waits = waits
         self.tasks = tasks
         self.prints = prints
-        self.surroundings = surroundings
-        self.metrics: OwnMetrics = surroundings.metrics
+        self.shared = shared
         # The most calls that run at the same time.
         self.concurrency = concurrency
-        self.max_output_bytes = spec.limits.max_output_bytes
-        self.stream_window_bytes = spec.limits.stream_window_bytes
+        self.max_output_bytes = spec.max_output_bytes
+        self.stream_window_bytes = spec.stream_window_bytes
 
 
 class RunningCall:
@@ -80,7 +79,7 @@ class RunningCall:
         self._host = host
         self._began_at = time.perf_counter()
         self.call = waiting.call
-        self.ctx = CallContext(waiting.call, waiting.body, host.surroundings)
+        self.ctx = CallContext(waiting.call, waiting.body, host.shared, host.channel)
         # The connection of a call that is a WebSocket.
         self.socket: Optional[CallSocket] = None
         # The sender of an answer that streams.
@@ -155,8 +154,8 @@ class RunningCall:
 
     def answer(self, output: Any) -> Optional[BaseException]:
         """Answers with the app's output. A stream has no ending yet: the caller sends it by `stream`, and ends it with
-        `end_stream` or `fail`. Returns the exception that the app returned in place of an answer, if there is one. @raises ServeError SERVE_OUTPUT_INVALID, SERVE_OUTPUT_TOO_LARGE; any exception of an
-        adapter's reply"""
+        `end_stream` or `fail`. Returns the exception that the app returned in place of an answer, if there is one. @raises
+        ServeError SERVE_OUTPUT_INVALID, SERVE_OUTPUT_TOO_LARGE; any exception of an adapter's reply"""
         raised = output if issubclass(type(output), BaseException) and not is_a(output, Response) else None
         if self.socket is not None:
             self._end_socket(self.socket)
@@ -166,7 +165,7 @@ class RunningCall:
             return raised
         exchange = self._exchange
         if (output is None or type(output) is tuple) and not self.cancelled and not self._is_of_program:
-            hint_at(output, self._host.app.function(self.call.route))
+            _hint_at(output, self._host.app.function(self.call.route))
         answer = answer_of(output, self.call) if exchange is None else written_answer(output, self.call, exchange)
         if isinstance(answer, WholeAnswer):
             self._succeed(answer.head, answer.body)
@@ -210,7 +209,7 @@ class RunningCall:
 
     def _note_end(self) -> None:
         """Called before the ending is sent: metrics and progress leave before it."""
-        self._host.metrics.send()
+        self._host.shared.metrics.send()
         self.has_ended = True
         self.ctx.end()
 
@@ -243,3 +242,28 @@ def send_error(
         text = (text_of(thrown) or "")[:MAX_TEXT_CHARS]
         fields.append([class_name(thrown)[:MAX_TEXT_CHARS], text, detail])
     channel.send(fields)
+
+
+def _hint_at(output: Any, function: Any) -> None:
+    """Logs that an output of a plain app is probably not the one that was meant. `output`: None or a tuple, returned by
+    `function`."""
+    place = place_of(function) or "the app"
+    if output is None:
+        hint_once(
+            "no return",
+            f"{place}: the function returned None, so the client gets null: a `return` may be missing.",
+        )
+    elif _is_body_and_status(output):
+        hint_once(
+            "body and status",
+            f"{place}: the function returned a tuple, so the client gets a list, with status 200. To answer with a "
+            f"status, write `from banana_serve import Response` and `return Response(status={output[1]}, json=...)`.",
+        )
+
+
+def _is_body_and_status(output: Any) -> bool:
+    """Whether it has the form in which apps of Flask answer with a status: `body, 422`, and perhaps headers."""
+    if len(output) not in (2, 3) or not isinstance(output[0], (dict, list, str)):
+        return False
+    is_status = type(output[1]) is int and 200 <= output[1] <= 599
+    return is_status and (len(output) == 2 or isinstance(output[2], dict))

@@ -15,12 +15,12 @@ from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call, Route
 from banana_worker.reply.answer import StreamedAnswer, WholeAnswer, answer_of
 from banana_worker.reply.response import Response
-from banana_worker.run.call_context import CallContext, CallSurroundings, InitContext, WorkerInfo
+from banana_worker.run.call_context import CallContext
 from banana_worker.run.loaded_app import LoadedApp
 
 from ..direct_webhook import post_result
 from ..status import StatusEvent
-from .surroundings import StderrLog, UncountedMetrics
+from .surroundings import context_of_test
 
 Answer = Tuple[int, List[Tuple[str, str]], bytes]
 
@@ -49,8 +49,7 @@ class AppThread:
         self._started: Future[None] = Future()
         self._loop: Any = None
         self._is_closed = False
-        worker = WorkerInfo(0, None, 1)
-        self._surroundings = CallSurroundings(worker, StderrLog(""), UncountedMetrics())  # type: ignore[arg-type]
+        self._shared = context_of_test()
         # A test may leave a call that never ends.
         self._thread = threading.Thread(target=self._run, name="potassium test client", daemon=True)
         self._thread.start()
@@ -73,7 +72,7 @@ class AppThread:
 
     def _run(self) -> None:
         try:
-            self._settled(self._app.init(InitContext(*self._surroundings[:3])))
+            self._settled(self._app.init(self._shared))
             self._note(StatusEvent.WORKER_STARTED)
         except BaseException as error:
             self._started.set_exception(error)
@@ -108,7 +107,7 @@ class AppThread:
 
     def _answer_of(self, submitted: Submitted) -> Answer:
         call, body, route = submitted[:3]
-        ctx = CallContext(call, body, self._surroundings)
+        ctx = CallContext(call, body, self._shared)
         self._input = read_input(call, body, self._app.wishes(route.path))
         submitted.begun.set()
         try:

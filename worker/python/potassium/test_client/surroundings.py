@@ -1,32 +1,25 @@
-"""Stands in for the worker's log and metrics in a test: the log is printed, metrics are dropped."""
+"""Stands in for the worker's channel in a test: the log is printed, metrics are dropped."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Callable, List
+
+from banana_worker.report.app_log import AppLog
+from banana_worker.report.app_metrics import OwnMetrics
+from banana_worker.run.call_context import InitContext, WorkerInfo
 
 
-class StderrLog:
-    """`request.log`: lines on stderr."""
+class StderrChannel:
+    def send(self, fields: List[Any], body: bytes = b"") -> None:
+        _, level, message, more, request_id = fields
+        print(level, request_id, message, *([more] if more else []), file=sys.stderr, flush=True)
 
-    def __init__(self, request_id: str) -> None:
-        self._request_id = request_id
-
-    def of_call(self, request_id: str, _traceparent: str) -> StderrLog:
-        return StderrLog(request_id)
-
-    def __getattr__(self, level: str) -> Any:
-        if level.startswith("_"):
-            raise AttributeError(level)
-        return lambda *parts, **fields: print(
-            level, self._request_id, *parts, *([fields] if fields else []), file=sys.stderr, flush=True
-        )
+    def send_on_turn(self, messages: Callable[[], List[List[Any]]]) -> None:
+        messages()
 
 
-class UncountedMetrics:
-    """`request.metrics`: takes every kind of metric, and forgets it."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return lambda *_, **__: None
+def context_of_test() -> InitContext:
+    channel: Any = StderrChannel()
+    metrics = OwnMetrics(channel, lambda: metrics.send())
+    return InitContext(WorkerInfo(0, None, 1), AppLog(channel), metrics)
