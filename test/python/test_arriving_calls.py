@@ -24,28 +24,6 @@ class Arriving(unittest.TestCase):
     def call(self, calls: List[Call], batch: int, last: bool, body: bytes = b"") -> None:
         self.arriving.take_frame(calls, batch, last, body)
 
-    def test_a_call_of_one_frame_is_handed_over_at_once(self) -> None:
-        self.call([announced(1, 2, 2)], 1, True, b"ab")
-        self.assertEqual(self.batches, [[(1, b"ab")]])
-
-    def test_the_calls_of_a_frame_get_their_own_bodies(self) -> None:
-        self.call([announced(1, 2, 2), announced(2, 0, 0), announced(3, 1, 1)], 1, True, b"abc")
-        self.assertEqual(self.batches, [[(1, b"ab"), (2, b""), (3, b"c")]])
-
-    def test_a_batch_waits_for_its_last_frame_which_may_hold_no_call(self) -> None:
-        self.call([announced(1, 1, 1)], 7, False, b"a")
-        self.assertEqual(self.batches, [])
-        self.call([], 7, True)
-        self.assertEqual(self.batches, [[(1, b"a")]])
-
-    def test_fragments_of_several_bodies_may_mix(self) -> None:
-        self.call([announced(1, 4, 1)], 1, True, b"a")
-        self.call([announced(2, 3, 0)], 2, True)
-        self.arriving.take_body(2, b"xy")
-        self.arriving.take_body(1, b"bcd")
-        self.arriving.take_body(2, b"z")
-        self.assertEqual(self.batches, [[(1, b"abcd")], [(2, b"xyz")]])
-
     def test_a_fragment_that_was_read_into_its_place_becomes_bytes(self) -> None:
         self.call([announced(1, 6, 2)], 1, True, b"ab")
         for part in (b"cd", b"ef"):
@@ -54,20 +32,6 @@ class Arriving(unittest.TestCase):
             self.arriving.take_body(1, room)
         self.assertEqual(self.batches, [[(1, b"abcdef")]])
         self.assertIs(type(self.batches[0][0][1]), bytes)
-
-    def test_a_cancelled_call_is_no_longer_part_of_its_batch(self) -> None:
-        self.call([announced(1, 1, 1), announced(2, 9, 0)], 1, True, b"a")
-        self.assertEqual(self.batches, [])
-        self.assertTrue(self.arriving.drop(2))
-        self.assertEqual(self.batches, [[(1, b"a")]])
-        self.assertFalse(self.arriving.drop(2))
-
-    def test_a_batch_whose_calls_are_all_cancelled_is_over(self) -> None:
-        self.call([announced(1, 9, 0)], 1, False)
-        self.assertTrue(self.arriving.drop(1))
-        self.call([], 1, True)
-        self.call([announced(2, 0, 0)], 1, True)
-        self.assertEqual(self.batches, [[(2, b"")]])
 
     def test_bodies_that_do_not_add_up_are_refused(self) -> None:
         for calls, body in (

@@ -6,9 +6,7 @@ import unittest
 import weakref
 from types import SimpleNamespace
 from typing import Any, Callable, List
-from unittest import mock
 
-from banana_worker.process.hint_once import write_hints_to
 from banana_worker.run.run_calls import CallRun
 
 
@@ -53,19 +51,6 @@ class Endings(unittest.TestCase):
         first.on_fail = lambda: setattr(second, "cancelled", True)
         run_of(running, lambda _route, inputs, _ctxs: list(inputs)).begin()
         self.assertEqual([first.endings, len(second.endings), third.endings], [["error"], 1, ["result"]])
-
-
-class Advice(unittest.TestCase):
-    def test_the_hint_at_repeatable_is_logged_once_per_worker(self) -> None:
-        write = mock.Mock()
-        write_hints_to(write)
-        self.addCleanup(write_hints_to, None)
-        for _ in range(2):
-            calls = [Running(), Running()]
-            run_of(calls, lambda *_: 1 / 0).begin()
-            self.assertEqual([running.endings for running in calls], [["error"], ["error"]])
-        write.assert_called_once()
-        self.assertIn('set `config = {"repeatable": True}`', write.call_args[0][0])
 
 
 class Memory(unittest.TestCase):

@@ -1,16 +1,12 @@
-/** The Python worker over bare frames: from hello to its end. The promises are those of main.test.ts. */
+/** The promises of the Python worker that are its own, over bare frames; those of every worker are in test/wire. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MONOTONIC_OFFSET_MS } from '../../../protocol/wire/begun-note.js';
-import { PROTOCOL_VERSION } from '../../../protocol/wire/messages.js';
 import { printMark } from '../../../protocol/wire/print-mark.js';
 import { makeCudaDriver } from '../../helpers/cuda-driver.js';
 import { needs } from '../../helpers/needs.js';
 import { startReceiver } from '../../helpers/receiver.js';
 import { eventually } from '../../helpers/server.js';
-import { GOLDEN, type GoldenFrame } from '../../protocol/golden-frames.js';
 import { callWith } from '../../worker/calls.js';
-import { assertEchoesTenMegabytes } from './large-echo.js';
 import { pythonWorkerOf, startedPython } from './python-process.js';
 import { ownCode } from './version-sensitive.js';
 import type { WorkerProcess } from './worker-process.js';
@@ -18,39 +14,7 @@ import type { WorkerProcess } from './worker-process.js';
 const OPTIONS = { timeout: 240_000, skip: needs('python3') };
 const OWN_CODE = ownCode(OPTIONS);
 
-const ECHO = 'def inference(model_inputs): return model_inputs\n';
-
 const types = (worker: WorkerProcess): string[] => worker.received.map(({ message }) => message.type);
-
-test(
-  'a Python worker sends hello, loaded and ready, and answers calls that it has noted',
-  OWN_CODE,
-  async (t) => {
-    const { worker, app } = pythonWorkerOf(t, ECHO);
-    const { message } = await worker.next('hello');
-    assert.equal(message.protocol, PROTOCOL_VERSION);
-    assert.match(message.runtime, /^python 3\.\d+\.\d+$/);
-    worker.sendStart(app);
-    const { routes, shutdown } = (await worker.next('loaded')).message.info;
-    assert.deepEqual(routes, [
-      { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1, attempts: 1 },
-    ]);
-    assert.equal(shutdown, false);
-    assert.ok((await worker.next('ready')).message.initMs >= 0);
-    worker.callJson(4_294_967_295, { prompt: 'hé' });
-    assert.deepEqual(await worker.answer(), { prompt: 'hé' });
-    const { id, atMs } = worker.begun;
-    assert.equal(id, 4_294_967_295);
-    const ageMs = MONOTONIC_OFFSET_MS + performance.now() - atMs;
-    assert.ok(ageMs >= -1 && ageMs < 60_000, `begun ${ageMs} ms ago by the clock of all processes`);
-    assert.deepEqual(worker.order, ['hello', 'loaded', 'ready', 'result']);
-  },
-);
-
-test('ten megabytes go into a Python worker and come out of it in fragments', OWN_CODE, async (t) => {
-  const worker = await startedPython(t, ECHO);
-  await assertEchoesTenMegabytes(worker);
-});
 
 test(
   'a Python worker has the kernel take as much of an answer as the system lets it, up to a megabyte',
@@ -70,85 +34,6 @@ def inference(model_inputs):
     assert.equal(itsOwn, most);
   },
 );
-
-test(
-  'a Python worker ends calls that are cancelled before they begin, and notes none',
-  OWN_CODE,
-  async (t) => {
-    const worker = await startedPython(
-      t,
-      `def inference(model_inputs, ctx):
-    if model_inputs == "wait": ctx.wait_cancelled()
-    return [model_inputs, ctx.cancelled]`,
-    );
-    worker.callJson(1, 'wait');
-    await worker.untilBegun(1);
-    worker.callJson(2, 'waits behind it');
-    worker.send(
-      { type: 'call', calls: [callWith({ id: 3, bodyBytes: 9 })], inlineBytes: [1], batch: 3, last: true },
-      Buffer.from('"'),
-    );
-    for (const id of [2, 3, 1]) worker.send({ type: 'cancel', id, reason: 'the client left' });
-    for (const id of [2, 3]) {
-      const { message } = await worker.next('error');
-      assert.deepEqual([message.id, message.code], [id, 'SERVE_CANCELLED']);
-    }
-    assert.deepEqual(await worker.answer(), ['wait', true]);
-    assert.equal(worker.begun.id, 1);
-    worker.callJson(3, 'the id is free again');
-    assert.deepEqual(await worker.answer(), ['the id is free again', false]);
-  },
-);
-
-test('a Python worker runs a batch once, without the calls that were cancelled', OWN_CODE, async (t) => {
-  const worker = await startedPython(
-    t,
-    `def inference(model_inputs): return model_inputs
-def inference_batch(inputs, ctxs):
-    return [{"input": value, "of": len(inputs), "id": ctx.request_id} for value, ctx in zip(inputs, ctxs)]`,
-  );
-  const calls = [1, 2, 3].map((id) => callWith({ id, requestId: `r${id}`, bodyBytes: id === 2 ? 0 : 3 }));
-  worker.send({ type: 'call', calls, inlineBytes: [3, 0, 3], batch: 1, last: true }, Buffer.from('"a""c"'));
-  assert.deepEqual(await worker.answer(), { input: 'a', of: 3, id: 'r1' });
-  assert.deepEqual(await worker.answer(), { input: null, of: 3, id: 'r2' });
-  assert.deepEqual(await worker.answer(), { input: 'c', of: 3, id: 'r3' });
-  assert.equal(worker.begun.id, 3);
-  for (const id of [4, 5, 6]) {
-    const message = {
-      type: 'call',
-      calls: [callWith({ id, requestId: `r${id}`, bodyBytes: 1 })],
-      inlineBytes: [1],
-    } as const;
-    worker.send({ ...message, batch: 7, last: false }, Buffer.from('1'));
-  }
-  worker.send({ type: 'cancel', id: 6, reason: 'the client left' });
-  worker.send({ type: 'call', calls: [], inlineBytes: [], batch: 7, last: true });
-  const two = [await worker.answer(), await worker.answer()];
-  assert.deepEqual(
-    two,
-    ['r4', 'r5'].map((id) => ({ input: 1, of: 2, id })),
-  );
-  assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
-  assert.equal(worker.begun.id, 5);
-});
-
-test('inputs of a batch run again in halves if the app sets repeatable', OWN_CODE, async (t) => {
-  const worker = await startedPython(
-    t,
-    `config = {"repeatable": True}
-def inference(model_inputs): return inference_batch([model_inputs], [None])[0]
-def inference_batch(inputs, ctxs):
-    if "bad" in inputs: raise ValueError("this one")
-    return [len(inputs)] * len(inputs)`,
-  );
-  const bodies = ['"a"', '"bad"', '"c"', '"d"'];
-  const calls = bodies.map((body, i) => callWith({ id: i + 1, bodyBytes: body.length }));
-  const inlineBytes = bodies.map((body) => body.length);
-  worker.send({ type: 'call', calls, inlineBytes, batch: 1, last: true }, Buffer.from(bodies.join('')));
-  const failed = await worker.next('error');
-  assert.deepEqual([failed.message.id, failed.message.kind], [2, 'exception']);
-  assert.deepEqual([await worker.answer(), await worker.answer(), await worker.answer()], [1, 2, 2]);
-});
 
 for (const kind of ['generator', 'async generator'] as const) {
   test(
@@ -235,26 +120,22 @@ async def talk(context, request):
   },
 );
 
-test('streams of a batch do not wait for each other', OWN_CODE, async (t) => {
-  for (const [kind, source] of [
-    ['generators', 'def stream(name):\n    for n in range(3): yield "%s%d" % (name, n)'],
-    ['async generators', 'async def stream(name):\n    for n in range(3): yield "%s%d" % (name, n)'],
-  ] as const) {
-    const worker = await startedPython(
-      t,
-      `${source}
+test('async streams of a batch do not wait for each other', OWN_CODE, async (t) => {
+  const worker = await startedPython(
+    t,
+    `async def stream(name):
+    for n in range(3): yield "%s%d" % (name, n)
 def inference(model_inputs): return model_inputs
 def inference_batch(inputs, ctxs): return [stream(name) for name in inputs]`,
-      { limits: { maxOutputBytes: 1000, streamWindowBytes: 1 } },
-    );
-    const calls = [1, 2].map((id) => callWith({ id, bodyBytes: 3 }));
-    worker.send({ type: 'call', calls, inlineBytes: [3, 3], batch: 1, last: true }, Buffer.from('"a""b"'));
-    const first = [await worker.next('chunk'), await worker.next('chunk')];
-    assert.deepEqual(first.map(({ body }) => body.toString()).sort(), ['a0', 'b0'], kind);
-    worker.send({ type: 'credit', id: 2, bytes: 1000 });
-    assert.equal((await worker.next('end')).message.id, 2, kind);
-    worker.send({ type: 'credit', id: 1, bytes: 1000 });
-    assert.equal((await worker.next('end')).message.id, 1, kind);
+    { limits: { maxOutputBytes: 1000, streamWindowBytes: 1 } },
+  );
+  const calls = [1, 2].map((id) => callWith({ id, bodyBytes: 3 }));
+  worker.send({ type: 'call', calls, inlineBytes: [3, 3], batch: 1, last: true }, Buffer.from('"a""b"'));
+  const first = [await worker.next('chunk'), await worker.next('chunk')];
+  assert.deepEqual(first.map(({ body }) => body.toString()).sort(), ['a0', 'b0']);
+  for (const id of [2, 1]) {
+    worker.send({ type: 'credit', id, bytes: 1000 });
+    assert.equal((await worker.next('end')).message.id, id);
   }
 });
 
@@ -552,39 +433,23 @@ def inference_batch(inputs, ctxs):
   assert.equal(await worker.stderr, '');
 });
 
-const UNTIL_STOPPED = {
-  'a function': `def inference(model_inputs, ctx):
-    if model_inputs == "wait": ctx.wait_cancelled()`,
-  'a coroutine': `async def inference(model_inputs, ctx):
-    while model_inputs == "wait" and not ctx.cancelled: await asyncio.sleep(0.001)`,
-};
-
-for (const [what, begin] of Object.entries(UNTIL_STOPPED))
-  test(
-    `stop lets the running call, ${what}, finish, runs shutdown, and leaves calls that have not begun`,
-    OWN_CODE,
-    async (t) => {
-      const worker = await startedPython(
-        t,
-        `import asyncio, atexit
+test('stop lets a running coroutine finish, and runs shutdown and what atexit has', OWN_CODE, async (t) => {
+  const worker = await startedPython(
+    t,
+    `import asyncio, atexit
 atexit.register(lambda: print("at exit"))
-${begin}
-    return bytes(8_000_000)
+async def inference(model_inputs, ctx):
+    while not ctx.cancelled: await asyncio.sleep(0.001)
+    return ctx.cancel_reason
 def shutdown(): print("shut down")`,
-      );
-      worker.callJson(1, 'wait');
-      worker.callJson(2, null);
-      await worker.untilBegun(1);
-      worker.send({ type: 'stop', graceMs: 1000 });
-      assert.deepEqual(await worker.exit, { code: 0, signal: null });
-      assert.equal(
-        worker.received.reduce((sum, { body }) => sum + body.length, 0),
-        8_000_000,
-      );
-      assert.ok(worker.received.every(({ message }) => !('id' in message) || message.id === 1));
-      assert.equal(await worker.stdout, 'shut down\nat exit\n');
-    },
   );
+  worker.callJson(1, null);
+  await worker.untilBegun(1);
+  worker.send({ type: 'stop', graceMs: 1000 });
+  assert.equal(await worker.answer(), 'the server is stopping');
+  assert.deepEqual(await worker.exit, { code: 0, signal: null });
+  assert.equal(await worker.stdout, 'shut down\nat exit\n');
+});
 
 for (const end of ['os._exit(7)', 'sys.exit(7)'])
   test(
@@ -716,26 +581,8 @@ def inference(model_inputs):
   await worker.exit;
 });
 
-test('stop during init ends a Python worker at once', OWN_CODE, async (t) => {
-  const { worker, app } = pythonWorkerOf(
-    t,
-    `import time
-def init(): time.sleep(1000)
-def inference(model_inputs): return 1
-def shutdown(): print("shut down")`,
-  );
-  await worker.next('hello');
-  worker.sendStart(app);
-  await worker.next('loaded');
-  worker.send({ type: 'stop', graceMs: 1000 });
-  assert.deepEqual(await worker.exit, { code: 0, signal: null });
-  assert.equal(await worker.stdout, '');
-});
-
 for (const [what, source] of [
-  ['idle', ECHO],
   ['busy in Python', 'def inference(model_inputs):\n    while True: pass'],
-  ['busy in a wait', 'import time\ndef inference(model_inputs): time.sleep(1000)'],
   ['busy with a coroutine', 'import asyncio\nasync def inference(model_inputs): await asyncio.sleep(1000)'],
 ] as const) {
   test(
@@ -880,22 +727,6 @@ def inference(kind, ctx):
   },
 );
 
-test('nothing that an app in Python writes to fd 1 and 2 disturbs the frames', OWN_CODE, async (t) => {
-  const worker = await startedPython(
-    t,
-    `import os, sys
-def inference(model_inputs):
-    print("out"); os.write(1, b"raw"); os.system("printf native"); print("err", file=sys.stderr)
-    return 1`,
-  );
-  worker.callJson(1, null);
-  assert.equal(await worker.answer(), 1);
-  worker.send({ type: 'stop', graceMs: 1000 });
-  assert.equal((await worker.exit).code, 0);
-  assert.equal(await worker.stdout, 'out\nrawnative');
-  assert.equal(await worker.stderr, 'err\n');
-});
-
 test(
   'with a print mark, each print of a Python app is marked with its call, in coroutines and tasks too',
   OPTIONS,
@@ -1024,39 +855,13 @@ test('a segfault and an abort leave a Python traceback on stderr', OPTIONS, asyn
   }
 });
 
-test(
-  'an exception is logged with its kind; three calls without memory end the worker',
-  OWN_CODE,
-  async (t) => {
-    const worker = await startedPython(
-      t,
-      `def inference(model_inputs):
-    if model_inputs == "memory": raise MemoryError()
-    raise ValueError("secret")`,
-    );
-    worker.callJson(1, null);
-    const { message } = await worker.next('error');
-    assert.deepEqual(
-      [message.code, message.kind, message.message],
-      ['SERVE_INFERENCE_FAILED', 'exception', 'The model failed on this call.'],
-    );
-    assert.match(message.detail, /^Traceback [^]*app\.py", line 3, in inference[^]*ValueError: secret$/);
-    assert.doesNotMatch(message.detail, /banana_worker/);
-    for (const id of [2, 3, 4]) worker.callJson(id, 'memory');
-    worker.callJson(5, null);
-    for (const id of [2, 3, 4]) {
-      const failed = (await worker.next('error')).message;
-      assert.deepEqual([failed.id, failed.kind], [id, 'out-of-memory']);
-    }
-    const fatal = (await worker.next('fatal')).message;
-    assert.deepEqual(
-      [fatal.code, fatal.message],
-      ['SERVE_WORKER_LOST', 'the app ran out of memory in 3 calls in a row'],
-    );
-    assert.deepEqual(await worker.exit, { code: 1, signal: null });
-    assert.equal(worker.begun.id, 4, 'call 5 is left to the front');
-  },
-);
+test('the traceback of an exception has the frames of the app alone', OWN_CODE, async (t) => {
+  const worker = await startedPython(t, 'def inference(model_inputs): raise ValueError("secret")');
+  worker.callJson(1, null);
+  const { detail } = (await worker.next('error')).message;
+  assert.match(detail, /^Traceback [^]*app\.py", line 1, in inference[^]*ValueError: secret$/);
+  assert.doesNotMatch(detail, /banana_worker/);
+});
 
 const ON_GPU = ownCode({ ...OPTIONS, skip: needs('python3', 'cc') });
 
@@ -1115,25 +920,6 @@ def inference_batch(inputs, ctxs): return [lost(), 1]`,
   sendPair(worker);
   await assertLosesGpu(worker, [1]);
   assert.equal(await worker.answer(), 1);
-});
-
-test('a batch whose entries all lack memory counts as one call without memory', OWN_CODE, async (t) => {
-  const worker = await startedPython(
-    t,
-    `def inference(model_inputs): return 1
-def inference_batch(inputs, ctxs): return [MemoryError() for _ in inputs]`,
-  );
-  for (let batch = 0; batch < 3; batch += 1) {
-    sendPair(worker);
-    for (const id of [1, 2]) {
-      const { message } = await worker.next('error');
-      assert.deepEqual([message.id, message.kind], [id, 'out-of-memory']);
-    }
-  }
-  assert.match(
-    (await worker.next('fatal')).message.message,
-    /^the app ran out of memory in 3 calls in a row/,
-  );
 });
 
 /** These calls fail, and the worker ends itself. */
@@ -1241,61 +1027,3 @@ def inference(model_inputs):
   const printed = stderr.split('Exception in thread loader').length - 1;
   assert.equal(printed, 1, 'that of a forked child, whose log is not read, is printed');
 });
-
-test('logs and metrics come before the answer of their call', OWN_CODE, async (t) => {
-  const worker = await startedPython(
-    t,
-    `def init(ctx=None): pass
-def inference(model_inputs, ctx):
-    ctx.metrics.counter("tokens", 3, {"language": "en"})
-    ctx.metrics.counter("tokens", 4, {"language": "en"})
-    ctx.log.warn("careful", {"gb": 1.5})
-    return 1`,
-  );
-  worker.callJson(1, null, { headers: `traceparent\n00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` });
-  await worker.answer();
-  // The worker's other thread may send the metrics at any time until the answer.
-  const told = worker.order.slice(3);
-  assert.equal(told.at(-1), 'result');
-  assert.equal(told.filter((type) => type === 'log').length, 1);
-  const log = (await worker.next('log')).message;
-  assert.deepEqual([log.level, log.message, log.requestId], ['warn', 'careful', 'r1']);
-  assert.deepEqual(JSON.parse(log.fields), {
-    traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
-    gb: 1.5,
-  });
-  let tokens = 0;
-  for (const _ of told.filter((type) => type === 'metrics')) {
-    for (const { value, ...metric } of (await worker.next('metrics')).message.metrics) {
-      assert.deepEqual(metric, {
-        kind: 'counter',
-        name: 'tokens',
-        unit: '',
-        dimensions: 'language\nen',
-        callIds: [],
-      });
-      tokens += Number(value);
-    }
-  }
-  assert.equal(tokens, 7);
-});
-
-const goldenFrame = (name: string): Buffer =>
-  (GOLDEN.find((golden) => golden.name === name) as GoldenFrame).frame;
-
-for (const [what, bytes, said] of [
-  ['garbage', Buffer.from('POST / HTTP/1.1\r\nHost: localhost\r\n'), /frame head of/],
-  ['a message that only a worker sends', goldenFrame('ready'), /a worker cannot take 'ready'/],
-  [
-    'a fragment of no call',
-    Buffer.from('0700000001000000' + '92a4626f647909' + '00', 'hex'),
-    /a body fragment for unknown call 9/,
-  ],
-] as const) {
-  test(`a Python worker that reads ${what} reports it and dies`, OWN_CODE, async (t) => {
-    const worker = await startedPython(t, ECHO);
-    worker.writeGarbage(bytes);
-    await worker.exit;
-    assert.match(await worker.stderr, said);
-  });
-}

@@ -27,32 +27,6 @@ function frame(
   arriving.takeFrame({ type: 'call', calls, inlineBytes: [part.length], batch, last }, [Buffer.from(part)]);
 }
 
-test('a call that is a batch of its own is handed over when its body is whole', () => {
-  const { arriving, batches } = collected();
-  frame(arriving, 1, 1, true, 2, 'ab');
-  frame(arriving, 2, 2, true, 4, 'ab');
-  assert.deepEqual(batches, [['1:ab']]);
-  arriving.takeBody(2, [Buffer.from('cd')]);
-  assert.deepEqual(batches, [['1:ab'], ['2:abcd']]);
-});
-
-test('a batch without a call that is left is never handed over', () => {
-  const { arriving, batches } = collected();
-  frame(arriving, 1, 1, false, 1, 'a');
-  frame(arriving, 2, 1, true, 2, 'b');
-  assert.ok(arriving.drop(1));
-  assert.ok(arriving.drop(2));
-  assert.ok(!arriving.drop(2), 'it is not here any more');
-  frame(arriving, 2, 1, true, 1, 'c');
-  assert.deepEqual(batches, [['2:c']], 'its numbers are free again');
-});
-
-test('a call that was handed over, and one that never came, are not here', () => {
-  const { arriving } = collected();
-  frame(arriving, 1, 1, true, 1, 'a');
-  assert.deepEqual([arriving.drop(1), arriving.drop(9)], [false, false]);
-});
-
 test('a frame for a batch that is closed and still waits for a body breaks the protocol', () => {
   const { arriving } = collected();
   frame(arriving, 1, 1, true, 2, 'a');

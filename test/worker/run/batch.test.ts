@@ -6,7 +6,7 @@ import { Response as OwnResponse } from '../../../worker/api/potassium/response.
 import type { InferenceContext } from '../../../worker/api/types.js';
 import { writeHintsTo } from '../../../worker/process/hint-once.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
-import { Bench, MAX_OUTPUT_BYTES, WINDOW_BYTES } from '../loop-bench.js';
+import { Bench, MAX_OUTPUT_BYTES } from '../loop-bench.js';
 import { lostGpu } from '../lost-gpu.js';
 
 const alone = (): never => assert.fail('a call of a batch ran alone');
@@ -21,28 +21,18 @@ const detailOf = (bench: Bench, id: number): string => {
   return error?.type === 'error' ? `${error.code}: ${error.message} ${error.detail}` : 'no error';
 };
 
-for (const [what, wrap] of [
-  ['at once', (entries: unknown[]) => entries],
-  ['later', (entries: unknown[]) => nextTurn().then(() => entries)],
-] as const) {
-  test(`a batch that is answered ${what} begins with one note, runs once and answers each call with its entry`, async () => {
-    const seen: unknown[] = [];
-    const handleBatch = (inputs: readonly unknown[]): unknown => {
-      seen.push(inputs);
-      return wrap(inputs.map((input) => ({ got: input })));
-    };
-    const bench = new Bench(alone, { handleBatch });
-    bench.batch(1, ['"a"', '"b"', '"c"']);
-    await bench.ended(3);
-    assert.deepEqual(seen, [['a', 'b', 'c']]);
-    assert.deepEqual(bench.begun, [3], 'the last id stands for all');
-    assert.deepEqual(bench.story, ['begin 3', 'result 1', 'result 2', 'result 3']);
-    assert.deepEqual(
-      [1, 2, 3].map((id) => resultOf(bench, id)),
-      [{ got: 'a' }, { got: 'b' }, { got: 'c' }],
-    );
-  });
-}
+test('a batch that is answered later begins with one note, and answers each call with its entry', async () => {
+  const handleBatch = (inputs: readonly unknown[]): unknown =>
+    nextTurn().then(() => inputs.map((input) => ({ got: input })));
+  const bench = new Bench(alone, { handleBatch });
+  bench.batch(1, ['"a"', '"b"', '"c"']);
+  await bench.ended(3);
+  assert.deepEqual(bench.story, ['begin 3', 'result 1', 'result 2', 'result 3'], 'the last id stands for all');
+  assert.deepEqual(
+    [1, 2, 3].map((id) => resultOf(bench, id)),
+    [{ got: 'a' }, { got: 'b' }, { got: 'c' }],
+  );
+});
 
 test('the next call begins when all answers of a batch have left this process', async () => {
   const bench = new Bench((input) => input, { handleBatch: (inputs) => inputs });
@@ -111,22 +101,6 @@ test('an entry may be a value, an Error, a promise, a Response or a generator: e
   bench.call(20);
 });
 
-test('a slow reader of one entry holds up no answer of the others, and the batch ends with the last', async () => {
-  const long = (function* () {
-    yield 'x'.repeat(WINDOW_BYTES);
-    yield 'rest';
-  })();
-  const bench = new Bench((input) => input, { handleBatch: () => [long, 'short'] });
-  bench.batch(1, numbers(2));
-  bench.call(3);
-  await bench.ended(2);
-  await nextTurn();
-  assert.deepEqual(bench.begun, [2], 'the stream still runs');
-  bench.loop.grantCredit(1, WINDOW_BYTES);
-  await bench.ended(3);
-  assert.ok(bench.text(1).endsWith('rest'));
-});
-
 test('a malformed body fails its own call before the app runs, and a call left alone runs alone', async () => {
   const gate = deferred<unknown>();
   const bench = new Bench((input) => ({ alone: input }), { handleBatch: () => gate.promise });
@@ -148,32 +122,6 @@ test('a malformed body fails its own call before the app runs, and a call left a
     'begin 10',
     'result 10',
   ]);
-});
-
-test('a wrong number of entries fails all calls of the batch, once each, with both numbers', async () => {
-  const bench = new Bench((input) => input, { handleBatch: () => ['one'], repeatable: true });
-  bench.batch(1, numbers(3));
-  bench.call(4);
-  await bench.ended(4);
-  assert.deepEqual(bench.begun, [3, 4]);
-  for (const id of [1, 2, 3]) assert.match(detailOf(bench, id), /returned 1 entry for 3 calls/);
-});
-
-test('a throw fails all calls of a batch, and the log explains once how only the guilty one would fail', async () => {
-  const handleBatch = (): never => {
-    throw new Error('boom');
-  };
-  const bench = new Bench((input) => input, { handleBatch });
-  const hints: string[] = [];
-  writeHintsTo((line) => hints.push(line));
-  bench.batch(1, numbers(3));
-  bench.batch(4, numbers(2));
-  bench.call(6);
-  await bench.ended(6);
-  for (const id of [1, 2, 3, 4, 5])
-    assert.match(detailOf(bench, id), /SERVE_INFERENCE_FAILED.*Error: boom\n/);
-  assert.equal(hints.length, 1);
-  assert.match(hints.join(), /^The batch function threw, and all 3 calls.*repeatable: true/);
 });
 
 test('a Response that is thrown for several calls answers none of them', async () => {
@@ -300,19 +248,6 @@ test('a batch without waiting callers runs no further half', async () => {
   assert.equal(runs, 1);
 });
 
-test('a call of a batch that has not begun can be cancelled, and the note names the last that is left', async () => {
-  const gate = deferred();
-  const bench = new Bench(() => gate.promise, { handleBatch: (inputs) => inputs });
-  bench.call(1);
-  bench.batch(2, numbers(3));
-  bench.batch(5, numbers(2));
-  for (const id of [4, 5, 6]) bench.loop.cancel(id, 'the client left');
-  gate.resolve();
-  await bench.ended(3);
-  assert.deepEqual(bench.begun, [1, 3]);
-  for (const id of [4, 5, 6]) assert.match(detailOf(bench, id), /SERVE_CANCELLED/);
-});
-
 test('a stop aborts every signal of the running batch, which finishes, and no other call begins', async () => {
   const gate = deferred();
   let ctxs: readonly InferenceContext[] = [];
@@ -340,28 +275,10 @@ test('a stop aborts every signal of the running batch, which finishes, and no ot
   assert.deepEqual(bench.story, ['begin 2', 'result 1', 'result 2']);
 });
 
-test('a batch for a route that takes one call is a broken protocol, and so is one of two routes', () => {
-  const lonely = new Bench((input) => input);
-  assert.throws(() => lonely.batch(1, numbers(2)), { code: 'SERVE_PROTOCOL' });
-  const bench = new Bench(alone, { handleBatch: (inputs) => inputs });
-  assert.throws(() => bench.batch(1, numbers(2), { route: '/other' }), { code: 'SERVE_PROTOCOL' });
-});
-
 test('a lost GPU counts, whatever else becomes of its batch', async () => {
   const handleBatch = (): unknown => [1, lostGpu(), new Error('of this call alone')];
   const bench = new Bench(alone, { handleBatch });
   bench.batch(1, numbers(3));
   await bench.ended(3);
   assert.match(bench.doubts.join(), /^this process can no longer use its GPU: /);
-});
-
-test('a batch whose entries all lack memory counts as one call without memory', async () => {
-  const noMemory = (): Error => Object.assign(new Error('x'), { code: 'ENOMEM' });
-  const bench = new Bench(alone, { handleBatch: (inputs) => inputs.map(noMemory) });
-  for (const first of [1, 4]) bench.batch(first, numbers(3));
-  await bench.ended(6);
-  assert.deepEqual(bench.doubts, []);
-  bench.batch(7, numbers(3));
-  await bench.ended(9);
-  assert.deepEqual(bench.doubts, ['the app ran out of memory in 3 calls in a row']);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { Channel } from '../../../protocol/wire/channel.js';
-import { DATA_OVERHEAD_BYTES, MAX_FRAGMENT_BYTES } from '../../../protocol/wire/messages.js';
+import { DATA_OVERHEAD_BYTES } from '../../../protocol/wire/messages.js';
 import { CallSocket } from '../../../worker/run/call-socket.js';
 import { Tap, nextTurn } from '../../protocol/streams.js';
 
@@ -79,31 +79,6 @@ test('while receivers still wait, the app is reported as waiting after each mess
   bench.hear('c');
   assert.match(bench.story.at(-1) as string, /^credit/);
   assert.deepEqual(await all, ['a', 'b', 'c']);
-});
-
-test('parts become one message, cut within a character or not; those before the last are paid for at once', async () => {
-  const bench = new Bench();
-  const bytes = Buffer.from('aé');
-  bench.socket.onData([bytes.subarray(0, 2)], 2, true, false);
-  assert.deepEqual(bench.story.slice(1), [`credit ${2 + DATA_OVERHEAD_BYTES}`]);
-  bench.socket.onData([bytes.subarray(2)], 1, true, true);
-  assert.equal(await bench.socket.receive(), 'aé');
-  bench.hear('\u0000', { isText: false });
-  assert.deepEqual(await bench.socket.receive(), Buffer.from([0]));
-});
-
-test('sends leave in their order, in parts, within the credit', async () => {
-  const bench = new Bench(10);
-  void bench.socket.send(Buffer.alloc(MAX_FRAGMENT_BYTES + 1));
-  void bench.socket.send('second');
-  await settle();
-  assert.deepEqual(bench.story.slice(1), [`data part ${MAX_FRAGMENT_BYTES}`]);
-  bench.socket.grant(MAX_FRAGMENT_BYTES + DATA_OVERHEAD_BYTES);
-  await settle();
-  assert.deepEqual(bench.story.slice(2), ['data last 1'], 'small messages have their price too');
-  bench.socket.grant(1 + DATA_OVERHEAD_BYTES);
-  await settle();
-  assert.deepEqual(bench.story.slice(3), ['data last 6']);
 });
 
 test('a message is copied when it is sent: the app may use its buffer again', async () => {

@@ -6,32 +6,6 @@ import { deferred, nextTurn } from '../../protocol/streams.js';
 import { Bench, WINDOW_BYTES, frozenClock } from '../loop-bench.js';
 import { lostGpu } from '../lost-gpu.js';
 
-test('a call is begun, run with its input and answered', () => {
-  const bench = new Bench((input) => ({ got: input }));
-  bench.call(1, 'hi');
-  assert.deepEqual(bench.seen, ['hi']);
-  assert.deepEqual(bench.story, ['begin 1', 'result 1']);
-  const result = bench.of('result', 1);
-  assert.equal(result?.body.toString(), '{"got":"hi"}');
-  assert.ok(result?.message.type === 'result' && result.message.status === 200);
-  assert.ok(result.message.contentType === 'application/json' && result.message.runMs >= 0);
-});
-
-test('calls run one at a time, in the order they came', async () => {
-  const gates = [deferred(), deferred(), deferred()];
-  const bench = new Bench((input) => gates[input as number]?.promise);
-  for (const id of [0, 1, 2]) bench.call(id);
-  assert.deepEqual(bench.seen, [0]);
-  gates[2]?.resolve();
-  gates[1]?.resolve();
-  await nextTurn();
-  assert.deepEqual(bench.seen, [0], 'the first is still running');
-  gates[0]?.resolve();
-  await bench.ended(2);
-  assert.deepEqual(bench.seen, [0, 1, 2]);
-  assert.deepEqual(bench.story, ['begin 0', 'result 0', 'begin 1', 'result 1', 'begin 2', 'result 2']);
-});
-
 test('the run loop reports that a call came, and that all calls are answered', async () => {
   const last = deferred<number>();
   const bench = new Bench((input) => (input === 3 ? last.promise : input));
@@ -83,17 +57,6 @@ test('after a call that blocked the thread, a pending cancel is read before the 
   assert.deepEqual(bench.story, ['begin 1', 'result 1', 'error 2 SERVE_CANCELLED']);
 });
 
-test('a call that is cancelled in the queue ends at once and the app never sees it', async () => {
-  const gate = deferred();
-  const bench = new Bench(() => gate.promise);
-  for (const id of [1, 2, 3]) bench.call(id);
-  bench.loop.cancel(2, 'the client left');
-  assert.deepEqual(bench.story, ['begin 1', 'error 2 SERVE_CANCELLED']);
-  gate.resolve();
-  await bench.ended(3);
-  assert.deepEqual(bench.seen, [1, 3]);
-});
-
 test('a call that is cancelled while it runs gets the reason, and still has exactly one ending', async () => {
   const bench = new Bench(
     (_input, ctx) =>
@@ -107,15 +70,6 @@ test('a call that is cancelled while it runs gets the reason, and still has exac
   assert.deepEqual(bench.story, ['begin 1', 'error 1 SERVE_INFERENCE_FAILED']);
   const error = bench.of('error', 1)?.message;
   assert.match(error?.type === 'error' ? error.detail : '', /AbortError: the client left/);
-});
-
-test('a cancel or credit for a call that is answered, or unknown, changes nothing', () => {
-  const bench = new Bench(() => 1);
-  bench.call(1);
-  bench.loop.cancel(1, 'late');
-  bench.loop.cancel(99, 'never was');
-  bench.loop.grantCredit(1, 10);
-  assert.deepEqual(bench.story, ['begin 1', 'result 1']);
 });
 
 test('the next call begins only after the last fragment of a large result is out of this process', async () => {
@@ -136,41 +90,6 @@ test('the next call begins only after the last fragment of a large result is out
   bench.tap.release();
   await bench.ended(2);
   assert.deepEqual(bench.story, ['begin 1', 'result 1', 'body 1', 'body 1', 'body 1', 'begin 2', 'result 2']);
-});
-
-test('retire lets the running call finish, begins no other, and then calls back once', async () => {
-  const gate = deferred();
-  const bench = new Bench(() => gate.promise);
-  bench.call(1);
-  bench.call(2);
-  bench.loop.retire(null, null);
-  bench.call(3);
-  assert.equal(bench.idleCalls, 0);
-  gate.resolve();
-  await bench.ended(1);
-  assert.equal(bench.idleCalls, 1);
-  await nextTurn();
-  assert.deepEqual(bench.story, ['begin 1', 'result 1'], 'calls that never begun are left to the front');
-  assert.equal(bench.idleCalls, 1);
-});
-
-test('retire of an idle loop calls back at once', () => {
-  const bench = new Bench(() => 1);
-  bench.loop.retire('stop', null);
-  assert.equal(bench.idleCalls, 1);
-});
-
-test('retire with a reason aborts the running call, without one it does not', () => {
-  for (const reason of ['the server is stopping', null]) {
-    let signal: AbortSignal | undefined;
-    const bench = new Bench((_input, ctx) => {
-      signal = ctx.signal;
-      return new Promise(() => {});
-    });
-    bench.call(1);
-    bench.loop.retire(reason, null);
-    assert.equal(signal?.aborted, reason !== null);
-  }
 });
 
 const OUTCOMES = {
