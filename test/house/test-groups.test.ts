@@ -9,7 +9,9 @@ for (const group of GROUPS)
   });
 
 test('`npm run test:all` runs each file once', () => {
-  const files = (['units', 'promises', 'wire', 'processes', 'e2e'] as const).flatMap((group) => filesOf(group));
+  const files = (['units', 'promises', 'wire', 'processes', 'e2e'] as const).flatMap((group) =>
+    filesOf(group),
+  );
   assert.deepEqual(files.toSorted(), [...new Set(files)].sort());
   assert.ok(files.includes('house/test-groups.test.ts'));
 });

@@ -37,7 +37,7 @@ const DO = {
   descriptors: () => execFileSync('sh', ['-c', 'for fd in 3 4 5; do [ -e /dev/fd/$fd ] && echo $fd; done; true']).toString(),
   facts: (_, ctx) => [ctx.requestId, ctx.path, ctx.query.get('q'), ctx.headers['x-a'], ctx.traceparent],
 };
-export const inference = ([what, argument], ctx) => DO[what](argument, ctx) ?? null;
+export const inference = ([what, argument], ctx) => DO[what](argument, ctx) ?? 'done';
 export const shutdown = () => console.log('shut down');
 `,
   python: `import os, subprocess, sys
@@ -87,7 +87,8 @@ DO = {
 }
 def inference(model_inputs, ctx):
     what, *argument = model_inputs
-    return DO[what](argument[0] if argument else None, ctx)
+    output = DO[what](argument[0] if argument else None, ctx)
+    return "done" if output is None else output
 def shutdown(): print("shut down")
 `,
 };
@@ -140,7 +141,7 @@ const SEVERAL = {
   node: `export const config = { concurrency: 3 };
 const gates = new Map();
 export async function inference([what, gate], { signal }) {
-  if (what === 'open') { gates.get(gate)('opened'); return null; }
+  if (what === 'open') { gates.get(gate)('opened'); return 'open'; }
   if (what === 'exhaust') throw Object.assign(new Error('no memory'), { code: 'ENOMEM' });
   signal.addEventListener('abort', () => gates.get(gate)('left'));
   return await new Promise((resolve) => gates.set(gate, resolve));
@@ -153,7 +154,7 @@ async def inference(model_inputs):
     what, gate = model_inputs
     if what == "open":
         gates[gate].set()
-        return None
+        return "open"
     if what == "exhaust": raise MemoryError("no memory")
     gates[gate] = asyncio.Event()
     try: await gates[gate].wait()

@@ -136,7 +136,7 @@ export function comesInFragments(id: number, bodyBytes: number): Step {
   return async ({ worker }) => {
     const first = await worker.arrival();
     assertFits(first.message, { type: 'result', id, bodyBytes }, 'the next message');
-    for (let bytes = first.body.length; bytes < bodyBytes; ) {
+    for (let bytes = first.body.length; bytes < bodyBytes;) {
       const { message, body } = await worker.arrival();
       assertFits(message, { type: 'body', id }, 'the next message');
       assert.ok(body.length > 0 && body.length <= MAX_FRAGMENT_BYTES);
@@ -187,7 +187,11 @@ export function exits({
 }: Partial<Exit> & { readonly stdout?: string | RegExp; readonly stderr?: string | RegExp }): Step {
   return async (talk) => {
     const { worker } = talk;
-    assert.deepEqual(await worker.exit, { code: exit.signal === undefined ? 0 : null, signal: null, ...exit });
+    assert.deepEqual(await worker.exit, {
+      code: exit.signal === undefined ? 0 : null,
+      signal: null,
+      ...exit,
+    });
     talk.hasExited = true;
     assert.deepEqual(worker.received, [], 'nothing more was said');
     if (stdout !== undefined) assertFits(await worker.stdout, stdout, 'stdout');

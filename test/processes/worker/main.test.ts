@@ -150,11 +150,7 @@ function* ownersOf(text: string, mark: string): Generator<[string, string]> {
   assert.ok(text.includes(printMark(mark, 'r1')));
 }
 
-const FATALS: readonly (readonly [
-  what: string,
-  source: string,
-  message: RegExp,
-])[] = [
+const FATALS: readonly (readonly [what: string, source: string, message: RegExp])[] = [
   [
     'whose init rejects',
     'export const init = async () => { throw undefined; }; export const inference = () => 1;',

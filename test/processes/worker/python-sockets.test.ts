@@ -21,35 +21,39 @@ async def chat(context, request):
         await ws.send(message)
 `;
 
-test('a WebSocket of an async function gives and takes credit, and its task is cancelled', OPTIONS, async (t) => {
-  const worker = await startedPython(t, APP, {
-    limits: { maxOutputBytes: 1_000_000, streamWindowBytes: 1 },
-  });
-  const connect = (id: number): void =>
-    worker.call(id, Buffer.alloc(0), { format: 'websocket', route: '/chat', path: '/chat' });
-  const say = (text: string): void =>
-    worker.send({ type: 'data', id: 1, text: true, last: true }, Buffer.from(text));
-  connect(1);
-  assert.equal((await worker.next('credit')).message.bytes, 1);
-  assert.equal((await worker.next('waiting')).message.received, 0);
-  say('one');
-  assert.equal((await worker.next('credit')).message.bytes, 3 + DATA_OVERHEAD_BYTES);
-  assert.equal((await worker.next('data')).body.toString(), 'one');
-  assert.equal((await worker.next('waiting')).message.received, 1);
-  say('waits');
-  say('bye');
-  worker.send({ type: 'credit', id: 1, bytes: 3 + DATA_OVERHEAD_BYTES });
-  assert.equal((await worker.next('data')).body.toString(), 'waits');
-  assert.equal((await worker.next('close')).message.code, 4000);
-  await worker.next('end');
-  connect(2);
-  while ((await worker.next('waiting')).message.id !== 2); // call 1 may have waited, too
-  worker.send({ type: 'cancel', id: 2, reason: 'the client left' });
-  assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
-  worker.send({ type: 'stop', graceMs: 1000 });
-  await worker.exit;
-  assert.equal(await worker.stdout, '');
-});
+test(
+  'a WebSocket of an async function gives and takes credit, and its task is cancelled',
+  OPTIONS,
+  async (t) => {
+    const worker = await startedPython(t, APP, {
+      limits: { maxOutputBytes: 1_000_000, streamWindowBytes: 1 },
+    });
+    const connect = (id: number): void =>
+      worker.call(id, Buffer.alloc(0), { format: 'websocket', route: '/chat', path: '/chat' });
+    const say = (text: string): void =>
+      worker.send({ type: 'data', id: 1, text: true, last: true }, Buffer.from(text));
+    connect(1);
+    assert.equal((await worker.next('credit')).message.bytes, 1);
+    assert.equal((await worker.next('waiting')).message.received, 0);
+    say('one');
+    assert.equal((await worker.next('credit')).message.bytes, 3 + DATA_OVERHEAD_BYTES);
+    assert.equal((await worker.next('data')).body.toString(), 'one');
+    assert.equal((await worker.next('waiting')).message.received, 1);
+    say('waits');
+    say('bye');
+    worker.send({ type: 'credit', id: 1, bytes: 3 + DATA_OVERHEAD_BYTES });
+    assert.equal((await worker.next('data')).body.toString(), 'waits');
+    assert.equal((await worker.next('close')).message.code, 4000);
+    await worker.next('end');
+    connect(2);
+    while ((await worker.next('waiting')).message.id !== 2); // call 1 may have waited, too
+    worker.send({ type: 'cancel', id: 2, reason: 'the client left' });
+    assert.equal((await worker.next('error')).message.code, 'SERVE_CANCELLED');
+    worker.send({ type: 'stop', graceMs: 1000 });
+    await worker.exit;
+    assert.equal(await worker.stdout, '');
+  },
+);
 
 test('a webhook of a thread goes out by the front, and the thread learns its end', OWN_CODE, async (t) => {
   const worker = await startedPython(

@@ -27,7 +27,11 @@ test('a batch that is answered later begins with one note, and answers each call
   const bench = new Bench(alone, { handleBatch });
   bench.batch(1, ['"a"', '"b"', '"c"']);
   await bench.ended(3);
-  assert.deepEqual(bench.story, ['begin 3', 'result 1', 'result 2', 'result 3'], 'the last id stands for all');
+  assert.deepEqual(
+    bench.story,
+    ['begin 3', 'result 1', 'result 2', 'result 3'],
+    'the last id stands for all',
+  );
   assert.deepEqual(
     [1, 2, 3].map((id) => resultOf(bench, id)),
     [{ got: 'a' }, { got: 'b' }, { got: 'c' }],

@@ -1,0 +1,277 @@
+/** Calls of which each is a batch of its own: one at a time, or several. */
+import { assertEchoesTenMegabytes } from '../../processes/worker/large-echo.js';
+import {
+  answers,
+  call,
+  calls,
+  cancel,
+  comes,
+  comesInFragments,
+  credit,
+  exits,
+  fails,
+  hasBegun,
+  hasEntries,
+  inAnyOrder,
+  sends,
+  stop,
+  untilBegun,
+  type Conversation,
+} from '../conversation.js';
+
+/** Answers of up to 1000 bytes, and streams that stop at ten. */
+export const SMALL = { limits: { maxOutputBytes: 1000, streamWindowBytes: 10 } };
+export const TRACE = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+
+export const CALLS: readonly Conversation[] = [
+  {
+    title: 'a call is noted as begun, and answered, whatever its id is',
+    app: 'DOES',
+    steps: [
+      hasBegun(0),
+      call(7, ['echo', { prompt: 'hé' }]),
+      answers(7, { prompt: 'hé' }, { contentType: 'application/json' }),
+      hasBegun(7),
+      call(0xffff_ffff, ['echo', 1]),
+      answers(0xffff_ffff, 1),
+      hasBegun(0xffff_ffff),
+    ],
+  },
+  {
+    title: 'calls that are sent ahead run one at a time, in their order',
+    app: 'DOES',
+    steps: [
+      call(1, ['wait']),
+      call(2, ['echo', 'second']),
+      call(3, ['echo', 'third']),
+      untilBegun(1),
+      hasBegun(1),
+      cancel(1),
+      answers(1, 'the client left'),
+      answers(2, 'second'),
+      answers(3, 'third'),
+    ],
+  },
+  {
+    title: 'an app gets the facts of a call',
+    app: 'DOES',
+    steps: [
+      call(1, ['facts'], { path: '/a%20b', query: 'q=1', headers: `X-A\nb\nTraceparent\n${TRACE}` }),
+      answers(1, ['r1', '/a%20b', '1', 'b', TRACE]),
+    ],
+  },
+  {
+    title: 'a body comes in fragments, which those of other calls may come between; an empty one is null',
+    app: 'BATCH',
+    steps: [
+      calls(1, [[1, '"a', 4]]),
+      calls(2, [[2, '', 3]]),
+      sends({ type: 'body', id: 2 }, '"x"'),
+      sends({ type: 'body', id: 1 }, 'b"'),
+      calls(3, [[3, '']]),
+      inAnyOrder(
+        [1, answers(1, { input: 'ab', alone: true })],
+        [2, answers(2, { input: 'x', alone: true })],
+        [3, answers(3, { input: null, alone: true })],
+      ),
+    ],
+  },
+  {
+    title: 'a long answer comes in fragments, and a stop behind its call cuts nothing',
+    app: 'DOES',
+    steps: [call(1, ['bytes', 8_000_000]), untilBegun(1), stop(), comesInFragments(1, 8_000_000), exits({})],
+  },
+  {
+    title: 'ten megabytes go in and come out in fragments',
+    app: 'DESCRIBED',
+    steps: [({ worker }) => assertEchoesTenMegabytes(worker)],
+  },
+  {
+    title: 'an answer has the status and the headers of the app',
+    app: 'DOES',
+    steps: [
+      call(1, ['respond', { status: 201, json: 1, headers: { 'X-Model': 'v2' } }]),
+      answers(1, 1, { status: 201, contentType: 'application/json', headers: 'X-Model\nv2' }),
+    ],
+  },
+  {
+    title: 'a malformed body, and a format that the worker does not have, fail their calls alone',
+    app: 'DOES',
+    steps: [
+      calls(1, [[1, '{"a":']]),
+      fails(1, 'SERVE_BAD_BODY'),
+      call(2, ['echo', 1], { format: 'none' }),
+      fails(2, 'SERVE_BAD_BODY'),
+      call(3, ['echo', 1], { answer: 'none' }),
+      fails(3, 'SERVE_BAD_BODY'),
+      call(4, ['echo', 1]),
+      answers(4, 1),
+    ],
+  },
+  {
+    title: 'an app that throws fails its call, and only the log is told why',
+    app: 'DOES',
+    steps: [
+      call(1, ['throw', 'secret']),
+      fails(1, 'SERVE_INFERENCE_FAILED', {
+        message: 'The model failed on this call.',
+        detail: /Error: secret\b[^]*app\.\w+|app\.\w+[^]*Error: secret/,
+        kind: 'exception',
+        status: 0,
+      }),
+      call(2, ['refuse', [422, 'too young']]),
+      fails(2, 'SERVE_HTTP_ERROR', { message: 'too young', status: 422 }),
+      call(3, ['echo', 1]),
+      answers(3, 1),
+    ],
+  },
+  {
+    title: 'an output that cannot be sent fails its call',
+    app: 'DOES',
+    spec: SMALL,
+    steps: [
+      call(1, ['unsendable']),
+      fails(1, 'SERVE_OUTPUT_INVALID'),
+      call(2, ['bytes', 1001]),
+      fails(2, 'SERVE_OUTPUT_TOO_LARGE', { message: /1001 bytes; --max-output allows 1000/ }),
+      call(3, ['bytes', 1000]),
+      comes('result', { id: 3, bodyBytes: 1000 }),
+    ],
+  },
+  {
+    title: 'after three calls in a row without memory the worker gives up, and begins no more',
+    app: 'DOES',
+    steps: [
+      call(1, ['exhaust']),
+      call(2, ['exhaust']),
+      call(3, ['echo', 1]),
+      call(4, ['exhaust']),
+      call(5, ['exhaust']),
+      call(6, ['exhaust']),
+      call(7, ['echo', 1]),
+      fails(1, 'SERVE_INFERENCE_FAILED', { kind: 'out-of-memory' }),
+      fails(2, 'SERVE_INFERENCE_FAILED', { kind: 'out-of-memory' }),
+      answers(3, 1),
+      fails(4, 'SERVE_INFERENCE_FAILED', { kind: 'out-of-memory' }),
+      fails(5, 'SERVE_INFERENCE_FAILED', { kind: 'out-of-memory' }),
+      fails(6, 'SERVE_INFERENCE_FAILED', { kind: 'out-of-memory' }),
+      comes('fatal', {
+        code: 'SERVE_WORKER_LOST',
+        message: 'the app ran out of memory in 3 calls in a row',
+        permanent: false,
+      }),
+      hasBegun(6),
+      exits({ code: 1 }),
+    ],
+  },
+  {
+    title: 'a worker does not judge a deadline: its front cancels the call',
+    app: 'DOES',
+    steps: [call(1, ['echo', 1], { deadlineMs: 1 }), answers(1, 1)],
+  },
+];
+
+export const CANCELS: readonly Conversation[] = [
+  {
+    title: 'a call that is cancelled before it begins ends at once, and is never noted',
+    app: 'DOES',
+    steps: [
+      call(1, ['wait']),
+      untilBegun(1),
+      call(2, ['echo', 'waits behind it']),
+      calls(3, [[3, '"', 9]]),
+      cancel(2),
+      fails(2, 'SERVE_CANCELLED', { runMs: 0 }),
+      cancel(3),
+      fails(3, 'SERVE_CANCELLED', { runMs: 0 }),
+      hasBegun(1),
+      cancel(1, 'the run timeout passed'),
+      answers(1, 'the run timeout passed'),
+      call(3, ['echo', 'the id is free again']),
+      answers(3, 'the id is free again'),
+    ],
+  },
+  {
+    title: 'cancel and credit of a call that has ended, or never was, change nothing',
+    app: 'DOES',
+    steps: [
+      call(1, ['echo', 1]),
+      answers(1, 1),
+      cancel(1),
+      credit(1, 10),
+      cancel(99),
+      credit(99, 10),
+      sends({ type: 'data', id: 1, text: true, last: true }, 'late'),
+      call(2, ['echo', 2]),
+      answers(2, 2),
+    ],
+  },
+];
+
+export const TOGETHER: readonly Conversation[] = [
+  {
+    title:
+      'calls at the same time begin at once, are answered in any order, and a ping is answered between them',
+    app: 'SEVERAL',
+    steps: [
+      call(1, ['wait', 'a']),
+      call(2, ['wait', 'b']),
+      untilBegun(2),
+      sends({ type: 'ping', ref: 9 }),
+      comes('pong', { ref: 9 }),
+      call(3, ['open', 'b']),
+      inAnyOrder([2, answers(2, 'opened')], [3, answers(3, 'open')]),
+      call(4, ['open', 'a']),
+      inAnyOrder([1, answers(1, 'opened')], [4, answers(4, 'open')]),
+      hasBegun(4),
+    ],
+  },
+  {
+    title: 'behind the note are entries of the calls that run',
+    app: 'SEVERAL',
+    steps: [
+      call(7, ['wait', 'a']),
+      call(9, ['wait', 'b']),
+      untilBegun(9),
+      hasEntries(7, 9),
+      cancel(7),
+      answers(7, 'left'),
+      cancel(9),
+      answers(9, 'left'),
+    ],
+  },
+  {
+    title: 'a worker in doubt says that it retires while other calls run, and gives up when they have ended',
+    app: 'SEVERAL',
+    steps: [
+      call(1, ['wait', 'a']),
+      untilBegun(1),
+      call(2, ['exhaust', '']),
+      fails(2, 'SERVE_INFERENCE_FAILED', { kind: 'out-of-memory' }),
+      call(3, ['exhaust', '']),
+      fails(3, 'SERVE_INFERENCE_FAILED', { kind: 'out-of-memory' }),
+      call(4, ['exhaust', '']),
+      fails(4, 'SERVE_INFERENCE_FAILED', { kind: 'out-of-memory' }),
+      comes('retiring', { reason: 'the app ran out of memory in 3 calls in a row' }),
+      call(5, ['wait', 'b']),
+      cancel(5),
+      cancel(1),
+      answers(1, 'left'),
+      comes('fatal', { code: 'SERVE_WORKER_LOST', message: /^the app ran out of memory/ }),
+      hasBegun(4),
+      exits({ code: 1 }),
+    ],
+  },
+  {
+    title: 'stop lets the running calls end, and begins no other',
+    app: 'SEVERAL',
+    steps: [
+      call(1, ['wait', 'a']),
+      call(2, ['wait', 'b']),
+      untilBegun(2),
+      stop(),
+      inAnyOrder([1, answers(1, 'left')], [2, answers(2, 'left')]),
+      exits({}),
+    ],
+  },
+];

@@ -1,0 +1,21 @@
+/** What every worker says and does on the wire, whatever its language. */
+import type { Conversation } from '../conversation.js';
+import { BATCHES, STREAMS } from './batches.js';
+import { CALLS, CANCELS, TOGETHER } from './calls.js';
+import { REPORTS } from './reports.js';
+import { SOCKETS } from './sockets.js';
+import { BROKEN_PROTOCOLS, ENDS, FAILED_STARTS, STARTS } from './starts-and-ends.js';
+
+export const CONVERSATIONS: readonly Conversation[] = [
+  ...STARTS,
+  ...FAILED_STARTS,
+  ...CALLS,
+  ...CANCELS,
+  ...TOGETHER,
+  ...BATCHES,
+  ...STREAMS,
+  ...REPORTS,
+  ...SOCKETS,
+  ...ENDS,
+  ...BROKEN_PROTOCOLS,
+];
