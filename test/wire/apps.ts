@@ -150,14 +150,17 @@ export async function inference([what, gate], { signal }) {
   python: `import asyncio
 config = {"concurrency": 3}
 gates = {}
-async def inference(model_inputs):
+async def inference(model_inputs, ctx):
     what, gate = model_inputs
     if what == "open":
         gates[gate].set()
         return "open"
     if what == "exhaust": raise MemoryError("no memory")
     gates[gate] = asyncio.Event()
-    try: await gates[gate].wait()
+    try:
+        while not gates[gate].is_set():  # a stop cancels no task
+            if ctx.cancelled: return "left"
+            await asyncio.sleep(0.005)
     except asyncio.CancelledError: return "left"
     return "opened"
 `,
