@@ -40,7 +40,7 @@ const RUN_MS = 10;
 /** Calls that end between two kills: workers must come to answer some. */
 const ENDS_BETWEEN_KILLS = 10;
 /** Far longer than any call takes, or a worker to die with its program. */
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 120_000;
 
 export async function functionChaos(options: FunctionChaosOptions): Promise<FunctionChaosResult> {
   const folder = mkdtempSync(join(tmpdir(), 'banana-function-chaos-'));
