@@ -196,12 +196,18 @@ export function protocolError(detail: string, cause?: unknown): ServeError {
   return new ServeError('SERVE_PROTOCOL', undefined, { detail, cause });
 }
 
-/** An option of the operator or the app's author is wrong; `message` names it, its place and the cure. */
 /** A body that cannot be the input of the call: the client gets the message. */
 export function badBody(message: string, cause?: unknown): ServeError {
   return new ServeError('SERVE_BAD_BODY', message, { cause });
 }
 
+/** A body with a wrong field; an empty `field` stands for the body itself. */
+export function badField(field: string, message: string): ServeError {
+  const issues = field === '' ? [] : [{ path: [field], message }];
+  return new ServeError('SERVE_BAD_BODY', message, { issues });
+}
+
+/** An option of the operator or the app's author is wrong; `message` names it, its place and the cure. */
 export function configError(message: string): ServeError {
   return new ServeError('SERVE_CONFIG', message);
 }

@@ -4,6 +4,8 @@
  * option.
  */
 
+import type { Task } from './wire/messages.js';
+
 /** `true` in a program, `--flag` on the command line. */
 type Switch = boolean;
 
@@ -35,6 +37,7 @@ export interface OperatorOptionTypes<Duration> {
   standby: number;
   python: string;
   providers: string;
+  task: Task;
   concurrency: number;
 }
 

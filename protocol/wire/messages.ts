@@ -222,6 +222,10 @@ const TENSOR = record({
 export type Signature = ReturnType<typeof SIGNATURE>;
 const SIGNATURE = record({ inputs: listOf(TENSOR), outputs: listOf(TENSOR) });
 
+/** What a model does, for clients that call it by its task. */
+export const TASKS = ['embedding', 'rerank'] as const;
+export type Task = (typeof TASKS)[number];
+
 /**
  * The description that an app gives of itself, one record all the way: an adapter makes it, this table checks it, and a model
  * of the front has it as `info`.
@@ -238,6 +242,8 @@ const LOADED = record({
   shutdown: optional(flag),
   /** Left out by an app that does not describe its inputs and outputs as tensors. */
   signature: optional(SIGNATURE),
+  /** The task of its model, for the paths of clients that know no routes; left out: none. */
+  task: optional(oneOf(TASKS)),
   /** The kind of model, as pages about it name it, such as `onnx_onnxv1`; left out: the runtime of its worker. */
   platform: optional(text),
   /** The way in which the app is written: `banana`, `potassium` or `mms`; `none`: no code; left out: nobody knows. */

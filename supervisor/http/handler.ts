@@ -11,7 +11,7 @@ import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { answerCall } from './call/answer-call.js';
-import { NO_TIME, answerError, answerPreflight, refuseRequest } from './answer/own-answers.js';
+import { NO_TIME, answerError, answerPreflight, refuseRequest, retryHeaders } from './answer/own-answers.js';
 import type { RequestContext, Listener, Backend } from './request/request-context.js';
 import { clientHeaderNames, type ClientHeaderNames } from './access/client-headers.js';
 import { keyOf, moveKeyProtocol } from './access/api-keys.js';
@@ -97,7 +97,7 @@ export class FrontHandler implements HttpHandler {
   fail(error: ServeError, requestId: string): Failure {
     const failure = this.#dialects.default.fail(error, requestId, null);
     this.#backend.observer.broken(failure.status);
-    return failure;
+    return { ...failure, headers: { ...failure.headers, ...retryHeaders(error) } };
   }
 
   #newContext(

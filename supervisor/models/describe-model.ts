@@ -28,6 +28,7 @@ export function modelStatus(
     app: model.spec.app,
     runtime: model.spec.program.label,
     interpreter: model.spec.program.interpreter ?? null,
+    task: model.info?.task ?? null,
     routes: model.routes === null ? null : [...model.routes.keys()],
     queue: {
       waiting: dispatcher.queued,
@@ -57,6 +58,7 @@ export const NO_MODEL: ModelStatus = {
   app: '',
   runtime: '',
   interpreter: null,
+  task: null,
   routes: null,
   queue: { waiting: 0, arriving: 0, bytes: 0, maxCalls: 0, maxBytes: 0 },
   inFlight: 0,

@@ -3,6 +3,7 @@
  * and the page choose. Times in ms, sizes in bytes. This file has only types: the page, which is compiled for browsers, uses
  * them. `describe-model.ts` describes a model.
  */
+import type { Task } from '../../protocol/wire/messages.js';
 import type { ScalingChange } from './scaling-changes.js';
 
 export interface ModelStatus {
@@ -31,6 +32,8 @@ export interface ModelStatus {
   readonly runtime: string;
   /** The absolute path and the version of its interpreter, where one was to be chosen. */
   readonly interpreter: { readonly path: string; readonly version: string } | null;
+  /** What the model does, for clients that call it by that; null if the app names none, or is not loaded yet. */
+  readonly task: Task | null;
   /** Null until a worker has loaded the app. */
   readonly routes: readonly string[] | null;
   readonly queue: {

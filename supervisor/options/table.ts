@@ -8,7 +8,7 @@ import type {
   OperatorOptionTypes,
   ServerOptionTypes,
 } from '../../protocol/option-types.js';
-import { MAX_CONCURRENCY } from '../../protocol/wire/messages.js';
+import { MAX_CONCURRENCY, TASKS } from '../../protocol/wire/messages.js';
 import { availableCores } from '../machine/cores.js';
 import { parseHost, parsePort } from './address.js';
 import { NO_URLS, parseAllowedUrls } from './allowed-urls.js';
@@ -187,6 +187,7 @@ const OPERATOR = {
     parse: parseProviders,
     unset: 'cuda,cpu for a worker with a GPU, else cpu',
   }),
+  task: option({ ...choice('<task>', TASKS), unset: 'what the app exports' }),
   concurrency: option({ ...whole(1, MAX_CONCURRENCY), unset: 'what the app sets' }),
 } satisfies Readonly<Record<keyof OperatorOptionTypes<unknown>, OptionRow<unknown>>>;
 

@@ -58,10 +58,12 @@ function appIn(folder: string, names: readonly string[] = DEFAULT_NAMES): string
   return found ?? null;
 }
 
-/** The only model of a folder without code, if it has just one. */
+/** The only model of a folder without code, if it has just one, or that of a format's folder, as in `onnx/model.onnx`. */
 function aloneIn(folder: string): string | null {
   const name = onlyModelOf(readdirSync(folder));
-  return name === null ? null : join(folder, name);
+  if (name !== null) return join(folder, name);
+  const exported = EXTENSIONS.alone.map((extension) => join(folder, extension.slice(1), `model${extension}`));
+  return exported.find((path) => existsSync(path)) ?? null;
 }
 
 /** A sentence on the models of a folder that is not served by one; empty if it has none. */

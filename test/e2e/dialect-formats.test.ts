@@ -23,6 +23,8 @@ const BODIES: Readonly<Record<string, readonly [body: string, contentType: strin
     { a: '1' },
   ],
   'open-inference': ['{"inputs":[]}', 'image/png', {}],
+  embeddings: ['{"input":"é"}', 'image/png', { input: ['é'] }],
+  rerank: ['{"query":"é","documents":["a"]}', 'image/png', { query: 'é', documents: ['a'] }],
 };
 
 /** The format whose input comes back as bytes. */

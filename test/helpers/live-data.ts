@@ -75,6 +75,7 @@ export function liveModel(changes: Partial<LiveModel> = {}): LiveModel {
     app: 'app.ts',
     runtime: 'node',
     interpreter: null,
+    task: null,
     routes: ['/'],
     queue: { waiting: 0, arriving: 0, bytes: 0, maxCalls: 1024, maxBytes: 512_000_000 },
     inFlight: 0,

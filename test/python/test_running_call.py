@@ -42,7 +42,10 @@ class Channel:
 def running_with(channel: Channel, body: bytes = b"", **fields: Any) -> RunningCall:
     app = SimpleNamespace(
         function=lambda route: None,
-        description=SimpleNamespace(signature=Signature((TensorSpec("x", "INT32", (-1,)),), ())),
+        description=SimpleNamespace(
+            signature=Signature((TensorSpec("x", "INT32", (-1,)),), ()),
+            token_input=False,
+        ),
     )
     waits: Any = SimpleNamespace(ring=lambda: None)
     host: Any = SimpleNamespace(

@@ -6,6 +6,7 @@ import { onlyEntry } from './batch-entries.js';
 import type { CallInfo } from '../api/call-info.js';
 import { ANY_BATCH, WARM_UP, type LoadedApp, type WarmUp } from './loaded-app.js';
 import { signatureOf } from './signature.js';
+import { taskOf } from './task.js';
 import { assertFunctionOrNone, assertNoGenerator, configOf, shutdownOf, splitConfig } from './exports.js';
 
 const ROUTE = '/';
@@ -37,6 +38,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
       concurrency,
       example: 'example' in exports ? { route: ROUTE, input: exports['example'] } : null,
       ...signatureOf(exports),
+      ...taskOf(exports),
       ...platformOf(exports),
       api: WARM_UP in exports ? 'none' : 'banana',
     },

@@ -21,6 +21,8 @@ export interface OwnDescription extends Omit<
   'example' | 'shutdown' | 'signature' | 'concurrency'
 > {
   readonly signature?: Signature;
+  /** The app takes texts as numbers of its tokens, too. */
+  readonly tokenInput?: true;
   /** A sample call that runs before the worker is ready. */
   readonly example: { readonly route: string; readonly input: unknown } | null;
   /** Calls that the app takes at the same time; the operator may allow fewer. */

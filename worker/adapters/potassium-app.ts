@@ -18,6 +18,7 @@ import { isResponse as isWebResponse } from '../reply/web-response.js';
 import { onlyEntry } from './batch-entries.js';
 import { assertNoGenerator, configOf, shutdownOf, splitConfig } from './exports.js';
 import { signatureOf } from './signature.js';
+import { taskOf } from './task.js';
 import { isThenable } from '../values/thenable.js';
 
 /** Returns null if the exports are not a Potassium app. @throws a TypeError that names an export of a wrong kind */
@@ -33,6 +34,7 @@ export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): Lo
       concurrency,
       example: null,
       ...signatureOf(exports),
+      ...taskOf(exports),
       api: 'potassium',
     },
     wishes: (route) => endpointOf(definition, route).wishes,

@@ -2,6 +2,7 @@
 
 import type { ConfigOptions } from '../../protocol/option-types.js';
 import type { Signature } from '../../protocol/values/tensor.js';
+import type { Task } from '../../protocol/wire/messages.js';
 
 /** A logger whose lines appear in the server's log with worker and request id. */
 export interface AppLog {
@@ -167,6 +168,26 @@ export interface BananaApp<Input = any, Output = unknown> {
    * ask for them.
    */
   readonly signature?: Signature;
+  /**
+   * Opens the paths of OpenAI's, Cohere's and other clients. `embedding`: `inference` gets an `EmbeddingInput`, and returns
+   * a list of vectors; `rerank`: it gets a `RerankInput`, and returns a score for each document.
+   */
+  readonly task?: Task;
+  /** An `embedding` app takes texts as numbers of its tokens, too: then `input` may be such lists. */
+  readonly tokenInput?: boolean;
+}
+
+/** The input of an app with the task `embedding`. It returns a vector for each text, or `{ embeddings, tokens }`. */
+export interface EmbeddingInput {
+  readonly input: readonly string[];
+  /** The length of the vectors, if the caller wants another than the model's. */
+  readonly dimensions?: number;
+}
+
+/** The input of an app with the task `rerank`. It returns a number for each document, or `{ scores, tokens }`. */
+export interface RerankInput {
+  readonly query: string;
+  readonly documents: readonly string[];
 }
 
 /** A Banana app without `inference`: `inferenceBatch` also runs a single call, as a batch of one. */

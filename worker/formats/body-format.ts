@@ -32,10 +32,17 @@ export interface InputFormat extends AnyFormat {
   read(body: Buffer, call: Call): unknown;
 }
 
+/** The facts that an app tells of itself, as far as formats need them. */
+export interface DescribedApp {
+  readonly signature?: Signature;
+  /** The app takes texts as numbers of its tokens, too. */
+  readonly tokenInput?: true;
+}
+
 /** A dialect's own format: it writes whole answers, which may depend on what was read. */
 export interface DialectFormat extends AnyFormat {
-  /** Called once per call, before its body is read. `signature`: null for an app that has none. */
-  exchange(call: Call, signature: Signature | null): Exchange;
+  /** Called once per call, before its body is read. */
+  exchange(call: Call, app: DescribedApp): Exchange;
 }
 
 /** The body and the answer of one call; it may keep what the reader learns for the writer. */

@@ -1,8 +1,7 @@
 /** Finds wire formats by name: the file of that name in this folder. A new format is a file, and no line here. */
 import { badBody, type ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
-import type { Signature } from '../../protocol/values/tensor.js';
-import type { BodyFormat, EncodedOutput, Exchange } from './body-format.js';
+import type { BodyFormat, DescribedApp, EncodedOutput, Exchange } from './body-format.js';
 import { FORMAT as BYTES } from './bytes.js';
 import { FORMAT as FORM } from './form.js';
 import { FORMAT as JSON_FORMAT } from './json.js';
@@ -50,9 +49,9 @@ function unknownFormat(name: string, cause?: unknown): ServeError {
  * Makes the exchange of a call whose answer a dialect's own format writes. Rejects with SERVE_BAD_BODY if this worker
  * has no such format.
  */
-export async function exchangeOf(call: Call, signature: Signature | null): Promise<Exchange> {
+export async function exchangeOf(call: Call, app: DescribedApp): Promise<Exchange> {
   const format = await formatNamed(call.answer);
-  if ('exchange' in format) return format.exchange(call, signature);
+  if ('exchange' in format) return format.exchange(call, app);
   throw badBody(`The format ${JSON.stringify(call.answer)} does not write answers.`);
 }
 

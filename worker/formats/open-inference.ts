@@ -95,5 +95,5 @@ function refusal(message: string): ServeError {
 export const FORMAT: DialectFormat = {
   itemRefusal:
     'This model is a custom service of Multi Model Server, which takes no tensors; call it at /predictions/{model_name}.',
-  exchange: (call, signature) => new OpenInferenceExchange(call, signature),
+  exchange: (call, { signature = null }) => new OpenInferenceExchange(call, signature),
 };

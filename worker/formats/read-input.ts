@@ -38,7 +38,7 @@ function readIn(name: string, body: Buffer, call: Call, exchange: Exchange | nul
 function readWith(format: BodyFormat, body: Buffer, call: Call, exchange: Exchange | null): unknown {
   try {
     if (!('exchange' in format)) return body.length === 0 ? null : refusing(format.read(body, call));
-    return refusing((exchange ?? format.exchange(call, null)).read(body));
+    return refusing((exchange ?? format.exchange(call, {})).read(body));
   } catch (thrown) {
     throw refusalOf(thrown);
   }

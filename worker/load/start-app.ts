@@ -69,7 +69,7 @@ export function concurrencyOf(
 
 /** Describes an app to the front, before its `init` runs. `concurrency`: the calls that run at the same time. */
 export function loadedInfo({ description, shutdown }: LoadedApp, concurrency: number): LoadedInfo {
-  const { concurrency: _asked, ...described } = description;
+  const { concurrency: _asked, tokenInput: _own, ...described } = description;
   return {
     ...described,
     ...(concurrency === 1 ? {} : { concurrency }),

@@ -108,7 +108,7 @@ export class RunningCall {
 
   async #readInExchange(wishes: InputWishes): Promise<unknown> {
     const { call, ctx } = this;
-    const exchange = await exchangeOf(call, this.#host.app.description.signature ?? null);
+    const exchange = await exchangeOf(call, this.#host.app.description);
     this.#exchange = exchange;
     ctx.isOfProgram = exchange.isOfProgram === true;
     if (call.format !== call.answer) return readInput(call, ctx.body, wishes);
@@ -304,7 +304,7 @@ export function sendError(
   runMs: number,
   thrown?: Thrown,
 ): void {
-  const { code, message, detail, status, kind } = error;
+  const { code, message, detail, status, kind, issues } = error;
   channel.send({
     type: 'error',
     id,
@@ -314,6 +314,7 @@ export function sendError(
     runMs,
     status,
     kind,
+    issues,
     ...(thrown === undefined ? {} : { thrown }),
   });
 }

@@ -51,6 +51,8 @@ export function clientHeaderNames(
       JOB_PAGE_HEADER,
       'Server-Timing',
       'Retry-After',
+      'Retry-After-Ms',
+      'X-Should-Retry',
       ...namesOf(headers.flatMap(({ readable = [] }) => readable)),
     ].join(', '),
   };

@@ -1,5 +1,5 @@
 /** Answers of the front's own: errors in the format of their dialect, bytes, and the headers that all answers have. */
-import type { ServeError } from '../../../protocol/errors.js';
+import { httpStatus, type ServeError } from '../../../protocol/errors.js';
 import type { RequestContext } from '../request/request-context.js';
 import { refuse } from '../socket/refuse.js';
 import { isLastRequest } from '../socket/request-facts.js';
@@ -20,7 +20,7 @@ export const NO_TIME = 'queue;dur=0, run;dur=0';
 export function answerError(context: RequestContext, error: ServeError, facts: ErrorFacts = {}): number {
   const { request, response, dialect, requestId } = context;
   const failure = dialect.fail(error, requestId, context);
-  const headers: Record<string, string | number> = { ...failure.headers, ...commonHeaders(context) };
+  const headers = { ...failure.headers, ...retryHeaders(error), ...commonHeaders(context) };
   if (facts.timing !== undefined) headers['Server-Timing'] = facts.timing;
   if (facts.allow !== undefined) headers['Allow'] = facts.allow;
   // The rest of a request that was too slow would arrive as slowly.
@@ -28,6 +28,13 @@ export function answerError(context: RequestContext, error: ServeError, facts: E
     facts.close === true || error.code === 'SERVE_REQUEST_TIMEOUT' || headers['Connection'] !== undefined;
   refuse(request, response, failure, headers, closes);
   return failure.status;
+}
+
+/** Tells clients that repeat failed calls on their own whether this call may be repeated, and after how long. */
+export function retryHeaders({ code, retryAfterMs }: ServeError): Record<string, string | number> {
+  const mayRetry = httpStatus(code) === 503 ? code !== 'SERVE_NOT_KEPT' : code === 'SERVE_QUEUE_TIMEOUT';
+  const headers = { 'X-Should-Retry': String(mayRetry) };
+  return retryAfterMs === undefined ? headers : { ...headers, 'Retry-After-Ms': retryAfterMs };
 }
 
 /** Sends the error as the end of the request: it is logged, and counted if the request is a call. */

@@ -239,15 +239,15 @@ export function describeCall(
     deadlineMs: deadlineMs === null ? null : Date.now() + deadlineMs,
     headers: (codingsOf(request).length === 0 ? rawHeaders : withoutCoding(rawHeaders)).join('\n'),
     method: request.method ?? '',
-    params: typeof params === 'object' ? encoded(params) : (params ?? ''),
+    params: typeof params === 'string' ? params : encoded(params),
     asciiJson,
     answer,
-    dialectParams: dialectParams === undefined ? '' : encoded(dialectParams),
+    dialectParams: encoded(typeof dialectParams === 'function' ? dialectParams(model) : dialectParams),
   };
 }
 
-function encoded(params: Readonly<Record<string, string>>): string {
-  return new URLSearchParams(params).toString();
+function encoded(params: Readonly<Record<string, string>> | undefined): string {
+  return params === undefined ? '' : new URLSearchParams(params).toString();
 }
 
 /** Leaves out the headers that describe the encoded body, because the worker gets the body decoded. */

@@ -89,6 +89,13 @@ export function methodMistake({ request: { method, url } }: RequestContext, meth
   return new ServeError('SERVE_METHOD_NOT_ALLOWED', `${writtenPath(url)} takes ${methods}, not ${method}.`);
 }
 
+/** The operation of a path that takes nothing but calls. */
+export function callByPost(context: RequestContext, plan: () => CallPlan): Operation {
+  const [auth, methods] = ['call', 'POST'] as const;
+  if (context.request.method === methods) return { auth, counts: true, methods, act: plan() };
+  return { auth, counts: false, methods, act: { refuse: methodMistake(context, methods) } };
+}
+
 /** Answers `OPTIONS`. */
 export function writeMethods(methods: string): WriteAnswer {
   return (ctx) => {

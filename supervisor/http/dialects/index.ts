@@ -16,9 +16,12 @@ import { inferenceDialect, mmsInference } from './mms/inference.js';
 import { mmsManagement } from './mms/management.js';
 import { mmsStyle } from './mms/answer-style.js';
 import { openApiDialect } from './openapi.js';
+import { openAi, openAiStyle } from './openai/openai.js';
 import { openInference, openInferenceWithRepository } from './open-inference/open-inference.js';
 import { pageDialect } from './web-page/page.js';
 import { potassium } from './potassium/potassium.js';
+import { rerank } from './rerank/rerank.js';
+import { v1 } from './v1/v1.js';
 
 export interface Dialects {
   /** The first that claims a request gets it; guesses come last. */
@@ -26,9 +29,12 @@ export interface Dialects {
   readonly default: DefaultDialect;
 }
 
+/** For clients that call a model by its task. The second has a path below `/v2`, which is Open Inference's: it comes first. */
+const TASK_DIALECTS: readonly Dialect[] = [openAi, { ...rerank, ...openAiStyle }, { ...v1, ...openAiStyle }];
+
 /** The house dialect comes first: a route of the app takes precedence. */
 export const MAIN_DIALECTS: Dialects = {
-  inOrder: [banana, gateway, potassium, mmsInference, openInference],
+  inOrder: [banana, gateway, potassium, ...TASK_DIALECTS, mmsInference, openInference],
   default: banana,
 };
 
@@ -41,6 +47,7 @@ export const MMS_DIALECTS: Dialects = {
     withMmsErrors(banana),
     gatewayWithMmsErrors(),
     withMmsErrors(potassium),
+    ...TASK_DIALECTS,
     mmsInference,
     openInference,
   ],

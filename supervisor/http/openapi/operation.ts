@@ -4,6 +4,7 @@
  * are made of both (`routes.ts`). `document.ts` makes one document of all.
  */
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
+import type { Task } from '../../../protocol/wire/messages.js';
 import type { Backend } from '../request/request-context.js';
 import { objectOf, type JsonSchema } from './schemas.js';
 
@@ -15,6 +16,11 @@ export type DescribedServer = Pick<Backend, 'models' | 'isMmsMode'> & {
 /** Whether the paths for clients of these apps are described; `api` as in the worker's `LoadedInfo`. */
 export function describesClientsOf({ models, options }: DescribedServer, api: string): boolean {
   return options.openapiAll || models.describe().some(({ model }) => model.info?.api === api);
+}
+
+/** Whether the paths for clients that call this task are described. */
+export function describesTask({ models, options }: DescribedServer, task: Task): boolean {
+  return options.openapiAll || models.describe().some(({ model }) => model.info?.task === task);
 }
 
 /** Operations by path and method, as OpenAPI has them. */

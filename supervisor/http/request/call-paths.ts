@@ -1,5 +1,5 @@
 /** The paths at which a route can be called, in any form of input: each dialect names its own. */
-import type { Route } from '../../../protocol/wire/messages.js';
+import type { Route, Task } from '../../../protocol/wire/messages.js';
 import type { FullModelRef } from '../../options/model-name.js';
 
 /** A route of a model, with the facts that decide where it can be called. */
@@ -12,6 +12,8 @@ export interface CalledRoute {
   readonly isDefaultVersion: boolean;
   /** Whether a call that names only the model gets this route. */
   readonly isMain: boolean;
+  /** The task of the model. */
+  readonly task?: Task | undefined;
 }
 
 /** A path at which a route can be called, as declared. */

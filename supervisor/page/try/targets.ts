@@ -47,6 +47,8 @@ export function urlOf({ path }: DialectPath, base: string): string {
 const GATEWAY = 'gateway';
 /** The Open Inference Protocol wants a list of tensors. */
 const TENSORS = 'open-inference';
+/** Their paths take JSON alone. */
+const NOT_OWN: ReadonlySet<string> = new Set([GATEWAY, TENSORS, 'openai', 'rerank']);
 
 /** The app's example, as JSON text in the shape that the path's dialect wants. `{}` if nothing is known of the route's input. */
 export function firstInput(description: LiveDescription, route: LiveRoute, path: DialectPath): string {
@@ -58,7 +60,7 @@ export function firstInput(description: LiveDescription, route: LiveRoute, path:
 
 /** Whether the path takes the app's own input, as a form or a file shows it. */
 export function takesOwnInput({ dialect }: DialectPath): boolean {
-  return dialect !== GATEWAY && dialect !== TENSORS;
+  return !NOT_OWN.has(dialect);
 }
 
 /** Paths that take nothing but JSON, besides what the route says. */

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { configError } from '../../../protocol/errors.js';
+import type { Task } from '../../../protocol/wire/messages.js';
 import type { AppSetting } from '../runtime.js';
 
 /** onnxruntime, also in apps, writes a device id below the cache folder and reports to its maker unless this is set. */
@@ -33,11 +34,10 @@ const OWN_FOLDER = fileURLToPath(new URL('.', import.meta.url));
  */
 export function findOnnxruntime(
   model: string,
-  { isUnpacked, startFolder }: Pick<AppSetting, 'isUnpacked' | 'startFolder'>,
+  setting: Pick<AppSetting, 'isUnpacked' | 'startFolder'>,
   ownFolder = OWN_FOLDER,
 ): FoundOnnxruntime {
-  const folders = [...(isUnpacked ? [] : [dirname(model)]), startFolder, ownFolder];
-  const found = folders.map(onnxruntimeFrom).find((one) => one !== null);
+  const found = foldersOf(model, setting, ownFolder).map(onnxruntimeFrom).find((one) => one !== null);
   const needs = `${model}: serving a .onnx file needs`;
   if (found === undefined)
     throw configError(`${needs} the package ${NAME}, which is not installed. Run: npm install ${NAME}`);
@@ -46,6 +46,43 @@ export function findOnnxruntime(
   throw configError(
     `${needs} ${NAME} ${LEAST} or newer, and ${folder} is ${version}. Run: npm install ${NAME}@latest`,
   );
+}
+
+function foldersOf(
+  model: string,
+  { isUnpacked, startFolder }: Pick<AppSetting, 'isUnpacked' | 'startFolder'>,
+  ownFolder: string,
+): string[] {
+  return [...(isUnpacked ? [] : [dirname(model)]), startFolder, ownFolder];
+}
+
+/** Looks in the same places for the main file of the package that reads tokenizers, which transformers.js has. @throws SERVE_CONFIG */
+export function findTokenizers(
+  model: string,
+  task: Task,
+  setting: Pick<AppSetting, 'isUnpacked' | 'startFolder'>,
+): string {
+  if (task !== 'embedding') throw configError(`${model}: without code there is no task ${task}, only embedding.`);
+  for (const folder of foldersOf(model, setting, OWN_FOLDER)) {
+    const own = resolved(join(folder, 'any-file'), TOKENIZERS);
+    const transformers = resolved(join(folder, 'any-file'), TRANSFORMERS);
+    const found = own ?? (transformers === null ? null : resolved(transformers, TOKENIZERS));
+    if (found !== null) return found;
+  }
+  throw configError(
+    `${model}: the task embedding needs the package ${TRANSFORMERS}, which is not installed. Run: npm install ${TRANSFORMERS}`,
+  );
+}
+
+const TRANSFORMERS = '@huggingface/transformers';
+const TOKENIZERS = '@huggingface/tokenizers';
+
+function resolved(from: string, name: string): string | null {
+  try {
+    return createRequire(from).resolve(name);
+  } catch {
+    return null;
+  }
 }
 
 export interface FoundOnnxruntime {

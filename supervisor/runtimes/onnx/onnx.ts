@@ -4,7 +4,7 @@ import { basename, dirname, extname, join } from 'node:path';
 import type { Sources } from '../../watch/file-tree.js';
 import { WORKER_ENTRY } from '../node.js';
 import type { AppSetting, AppSpec, Runtime, WorkerProgram } from '../runtime.js';
-import { usableOnnxruntime } from './find-onnxruntime.js';
+import { findTokenizers, usableOnnxruntime } from './find-onnxruntime.js';
 import { findOptimized, optimizeAdvice } from './optimized/find-optimized.js';
 import { OPTIMIZED_FOLDER } from './optimized/optimized-files.js';
 
@@ -23,7 +23,7 @@ async function programOf(
   { resolved, isUnpacked, startFolder }: AppSetting,
 ): Promise<WorkerProgram> {
   const { main, version } = usableOnnxruntime(app, { isUnpacked, startFolder });
-  const { providers, workers } = resolved.options;
+  const { providers, workers, task } = resolved.options;
   const found = await findOptimized(app, version, process.env, isUnpacked);
   return {
     command: [process.execPath, WORKER_ENTRY], // the frame `start` names the model
@@ -31,6 +31,7 @@ async function programOf(
       BANANA_ONNXRUNTIME: main,
       BANANA_PROVIDERS: providers ?? '',
       BANANA_OPTIMIZED: found.graph === null ? '' : JSON.stringify(found),
+      BANANA_TOKENIZERS: task === null ? '' : findTokenizers(app, task, { isUnpacked, startFolder }),
     },
     label: 'onnx',
     mayWait: true,

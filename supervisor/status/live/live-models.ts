@@ -37,7 +37,7 @@ export function describeApp(
       path,
       kind,
       input,
-      paths: findPaths({ model: spec, route, isDefault, isDefaultVersion, isMain }),
+      paths: findPaths({ model: spec, route, isDefault, isDefaultVersion, isMain, task: info.task }),
     };
   });
   const { example, signature = null } = info;

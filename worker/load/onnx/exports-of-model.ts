@@ -8,6 +8,7 @@ import { WARM_UP } from '../../adapters/loaded-app.js';
 import type { InferenceContext, InitContext } from '../../api/types.js';
 import { formatOf } from '../../formats/read-input.js';
 import type { AppFile, Exports } from '../loader.js';
+import { checkedOutput, embeddingExports } from './embedding.js';
 import { mayJoin, rowsClaim, unnamedText } from './joining.js';
 import { readModelWords } from './model-words.js';
 import { OnnxModel } from './onnx-model.js';
@@ -16,7 +17,11 @@ import { optimizedGraph, sessionOfGraph } from './optimized-graph.js';
 import { checkedProviders, CPU, providersOf } from './providers.js';
 import { createSession, sessionOptions } from './session.js';
 import { leftOutText, signatureOfSession, signatureText } from './session-signature.js';
+import type { Tensors } from './rows.js';
 import { warmUpOf } from './warm-up.js';
+
+/** The name of such models in the Open Inference Protocol. */
+const PLATFORM = 'onnx_onnxv1';
 
 /** Most calls of a batch, and most rows of a run, unless the operator sets `--batch-size`. */
 const BATCH_SIZE = 8;
@@ -28,6 +33,7 @@ export async function exportsOfModel(
     BANANA_ONNXRUNTIME = 'onnxruntime-node',
     BANANA_PROVIDERS = '',
     BANANA_OPTIMIZED = '',
+    BANANA_TOKENIZERS = '',
   }: NodeJS.ProcessEnv,
 ): Promise<Exports> {
   const onnxruntime = requireOnnxruntime(BANANA_ONNXRUNTIME);
@@ -44,12 +50,22 @@ export async function exportsOfModel(
     (await createSession(onnxruntime, { path, providers, given }, sessionOptions(providers, device)));
   const words = readModelWords(path);
   const { signature, leftOut } = signatureOfSession(path, session, words);
+  if (BANANA_TOKENIZERS !== '') {
+    const outputs = [checkedOutput(path, signature)];
+    const model = new OnnxModel(onnxruntime, session, { ...signature, outputs }, null);
+    return {
+      platform: PLATFORM,
+      ...embeddingExports(path, signature, BANANA_TOKENIZERS, (inputs) => model.infer(inputs) as Promise<Tensors>),
+      [WARM_UP]: warmUpOf(path, model, signature),
+      config: { batchSize: BATCH_SIZE, maxBatchDelay: 0, repeatable: true },
+    };
+  }
   const claim = rowsClaim(signature, words);
   const joins = mayJoin(claim, asksForBatches);
   const maxRows = batchSize === 0 ? BATCH_SIZE : batchSize;
   const model = new OnnxModel(onnxruntime, session, signature, joins ? maxRows : null);
   const exports = {
-    platform: 'onnx_onnxv1', // the name in the Open Inference Protocol
+    platform: PLATFORM,
     signature,
     inference: (input: unknown, ctx: InferenceContext) => model.infer(input, isJson(ctx)),
     init: ({ log, worker }: InitContext) => {

@@ -62,7 +62,8 @@ export async function modelMetadata(
   const info = await awaitInfo(context, model);
   const { inputs, outputs } = signatureOf(info);
   const versions = calledVersions(context, params).map(({ spec }) => spec.version);
-  ctx.body = { name: model.spec.name, versions, platform: platformOf(model, info), inputs, outputs };
+  const properties = info.task === undefined ? undefined : { task: info.task };
+  ctx.body = { name: model.spec.name, versions, platform: platformOf(model, info), properties, inputs, outputs };
 }
 
 /** The configuration as far as there is one; waits for the app as a call does. */

@@ -29,7 +29,10 @@ const FILES: readonly (readonly [file: string, dialects: readonly string[]])[] =
   ['gateway/paths.json', ['gateway']],
   ['mms/description.json', ['mms', 'mms-management']],
   ['open-inference/paths.json', ['open-inference']],
+  ['openai/paths.json', ['openai']],
   ['potassium/paths.json', ['potassium']],
+  ['rerank/paths.json', ['rerank']],
+  ['v1/paths.json', ['v1']],
   ['web-page/paths.json', ['page']],
 ];
 

@@ -9,6 +9,7 @@ from banana_worker.adapters.coroutine_functions import then
 from banana_worker.adapters.exports import APP_OPTIONS, ModuleApp, assert_no_generator, concurrency_of, function_or_none
 from banana_worker.adapters.parameters import with_context
 from banana_worker.adapters.signature import signature_of
+from banana_worker.adapters.task import takes_tokens, task_of
 from banana_worker.failures.app_function import WrongFunction
 from banana_worker.formats.input_wishes import InputWishes, input_wishes
 from banana_worker.protocol.messages import Route
@@ -42,6 +43,8 @@ class BananaApp(ModuleApp):
             example=Example(_ROUTE, module.example) if "example" in vars(module) else None,
             signature=signature_of(module),
             concurrency=concurrency_of(self.config),
+            task=task_of(module),
+            token_input=takes_tokens(module),
         )
         self._function = getattr(module, "inference", None) or module.inference_batch
 

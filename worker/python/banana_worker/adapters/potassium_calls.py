@@ -10,6 +10,7 @@ from banana_worker.adapters.coroutine_functions import is_coroutine_function, th
 from banana_worker.adapters.exports import ModuleApp, assert_no_generator, concurrency_of, function_or_none
 from banana_worker.adapters.parameters import assert_takes, parameters_of
 from banana_worker.adapters.signature import signature_of
+from banana_worker.adapters.task import takes_tokens, task_of
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.input_wishes import InputWishes
 from banana_worker.formats.reply import JsonBody, Reply, ReplyHead
@@ -36,7 +37,13 @@ class PotassiumApp(ModuleApp):
         routes = [_route_of(self.definition, path, end, self.repeat) for path, end in self.definition.endpoints.items()]
         concurrency = concurrency_of(self.config)
         self.description = Description(
-            routes, self.model_options, signature=signature_of(module), concurrency=concurrency, api="potassium"
+            routes,
+            self.model_options,
+            signature=signature_of(module),
+            concurrency=concurrency,
+            api="potassium",
+            task=task_of(module),
+            token_input=takes_tokens(module),
         )
         function_or_none(module, "shutdown")
         assert_no_generator(self.definition.init)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from types import ModuleType
-from typing import Callable, Dict, Mapping, Optional, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Union
 
 from banana_worker.formats.reply import Reply
 from banana_worker.protocol.errors import ServeError
@@ -63,6 +63,8 @@ class AnyExchange:
         """`signature`: None for an app that has none."""
         self.call = call
         self.signature = signature
+        # The app takes texts as numbers of its tokens, too.
+        self.takes_tokens = False
         # Parameters of the request for the app, if the body has some; complete once the body is read.
         self.params: CallParams = {}
 
@@ -76,15 +78,17 @@ class AnyExchange:
         raise NotImplementedError
 
 
-def exchange_of(call: Call, signature: Optional[Signature]) -> AnyExchange:
-    """Makes the exchange of a call whose answer a dialect's own format writes. @raises ServeError SERVE_BAD_BODY if
-    this worker has no such format"""
+def exchange_of(call: Call, app: Any) -> AnyExchange:
+    """Makes the exchange of a call whose answer a dialect's own format writes. `app`: its description of itself. @raises
+    ServeError SERVE_BAD_BODY if this worker has no such format"""
     make: Optional[Callable[[Call, Optional[Signature]], AnyExchange]] = getattr(
         format_named(call.answer), "Exchange", None
     )
     if make is None:
         raise ServeError("SERVE_BAD_BODY", f'The format "{call.answer}" does not write answers.')
-    return make(call, signature)
+    exchange = make(call, app.signature)
+    exchange.takes_tokens = app.token_input
+    return exchange
 
 
 def _unknown_format(name: str) -> ServeError:

@@ -54,11 +54,13 @@ def _enter(model_dir: str) -> None:
 def loaded_info(app: LoadedApp, concurrency: int) -> Dict[str, Any]:
     """The facts about an app that the front needs before its `init` has run. `concurrency`: the calls that run at the
     same time."""
-    routes, model_options, example, signature, _, api = app.description
+    routes, model_options, example, signature, _, api, task, _ = app.description
     options = json.loads(json.dumps(model_options, default=str))
     info: Dict[str, Any] = {"routes": [_route_field(route) for route in routes], "modelOptions": options}
     if signature is not None:
         info["signature"] = {"inputs": _spec_fields(signature.inputs), "outputs": _spec_fields(signature.outputs)}
+    if task is not None:
+        info["task"] = task
     if concurrency > 1:
         info["concurrency"] = concurrency
     return dict(info, api=api, example=_example_text(example), shutdown=app.has_shutdown)

@@ -84,6 +84,9 @@ MODEL_OPTIONS = (
     "websocketIdleTimeout",
 )
 
+# What a model may do, for clients that call it by that (protocol/wire/messages.ts).
+TASKS = ("embedding", "rerank")
+
 # Paths that the front answers by itself (protocol/reserved-paths.ts).
 HEALTH_PATHS = ("/healthcheck", "/livez", "/readyz")
 POTASSIUM_STATUS_PATHS = ("/_k/status", "/__status__")

@@ -106,7 +106,7 @@ class RunningCall:
 
     def _read_in_exchange(self, wishes: InputWishes) -> object:
         call, body = self.call, self.ctx.body
-        exchange = self._exchange = exchange_of(call, self._host.app.description.signature)
+        exchange = self._exchange = exchange_of(call, self._host.app.description)
         if exchange.is_of_program:
             self.ctx.report_to(self._host.channel)
         if call.format != call.answer:

@@ -1,0 +1,54 @@
+/** OpenAI's embeddings, which vector stores and agent frameworks call. The worker reads the body and writes the answer. */
+import { errorBody, exposedDetail, headersOfStatus, statusOf } from '../../answer/house-error.js';
+import { taskPlan } from '../../call/task-call.js';
+import { CALL_FAILURES } from '../../openapi/errors.js';
+import { describesTask, operationsOf } from '../../openapi/operation.js';
+import { TEXT, objectOf } from '../../openapi/schemas.js';
+import type { AnswerStyle } from '../../request/request-context.js';
+import { callByPost, type Dialect } from '../dialect.js';
+import paths from './paths.json' with { type: 'json' };
+
+const EMBEDDINGS = '/v1/embeddings';
+const MODEL_HEADER = 'X-Banana-Model';
+const OPERATIONS = operationsOf(paths).map((operation) => ({ ...operation, failures: CALL_FAILURES }));
+
+/** The house's errors with the fields that OpenAI's have besides. */
+export const openAiStyle: Pick<Dialect, 'headers' | 'errorBody' | 'fail'> = {
+  /** Clients configure any name for a server's only model: this is the true one. */
+  headers: ({ model }): Record<string, string> => (model === null ? {} : { [MODEL_HEADER]: model.spec.name }),
+  errorBody: {
+    name: 'OpenAIError',
+    schema: objectOf({ error: objectOf({ code: TEXT, message: TEXT, type: TEXT, param: {} }) }),
+  },
+  fail: failure,
+};
+
+function failure(...[error, requestId, context]: Parameters<AnswerStyle['fail']>): ReturnType<AnswerStyle['fail']> {
+  const { code, issues } = error;
+  const status = statusOf(error);
+  const detail = exposedDetail(error, context);
+  const message = detail === '' ? error.message : `${error.message}\n${detail}`;
+  const more = {
+    type: status < 500 ? 'invalid_request_error' : 'server_error',
+    param: issues[0]?.path.join('.') ?? null,
+  };
+  return {
+    status,
+    headers: { 'Content-Type': 'application/json', ...headersOfStatus(error) },
+    body: errorBody({ code, message, issues }, requestId, more),
+  };
+}
+
+export const openAi: Dialect = {
+  name: 'openai',
+  ...openAiStyle,
+  paths: new Map([[EMBEDDINGS, 'POST']]),
+  claim: (context, models) =>
+    context.path === EMBEDDINGS
+      ? callByPost(context, () => taskPlan(models, 'embedding', 'embeddings'))
+      : null,
+  callPaths: ({ isMain, isDefaultVersion, task }) =>
+    isMain && isDefaultVersion && task === 'embedding' ? [{ path: EMBEDDINGS }] : [],
+  describe: (server) => (describesTask(server, 'embedding') ? OPERATIONS : []),
+  clientHeaders: { readable: [MODEL_HEADER] },
+};

@@ -1,0 +1,77 @@
+/** The parts that bodies and answers of all tasks have: fields of JSON, numbers that an app returned, refusals. */
+import { badField, ServeError } from '../../protocol/errors.js';
+import type { Call } from '../../protocol/wire/messages.js';
+import { kindOf, shown, type Tensor } from '../../protocol/values/tensor.js';
+import type { EncodedOutput } from './body-format.js';
+import { errorText } from './error-text.js';
+import { readJson } from './json.js';
+import { numberOfHalfBits } from './open-inference/half-floats.js';
+import { outputsOf } from './open-inference/outputs.js';
+import { Reply } from './reply.js';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** @throws SERVE_BAD_BODY */
+export function fieldsOf(body: Buffer): Fields {
+  const value = body.length === 0 ? null : readJson(body);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
+  throw badField('', `The body must be a JSON object, not ${body.length === 0 ? 'empty' : kindOf(value)}.`);
+}
+
+/** Undefined if the field is left out, or null. @throws SERVE_BAD_BODY for anything but a whole number from 1 */
+export function wholeNumber(fields: Fields, name: string): number | undefined {
+  const given = fields[name] ?? undefined;
+  if (given === undefined || (Number.isSafeInteger(given) && (given as number) >= 1))
+    return given as number | undefined;
+  throw badField(name, `"${name}" must be a whole number from 1, not ${shown(given)}.`);
+}
+
+/** Numbers of any datatype, as doubles, with their shape. @throws SERVE_OUTPUT_INVALID, also for NaN and infinities */
+export function numbersOf(
+  value: unknown,
+  name: string,
+): { readonly data: Float64Array; readonly shape: readonly number[] } {
+  const { datatype, shape, data } = outputsOf({ [name]: value }, null).get(name) as Tensor;
+  if (datatype === 'BYTES' || datatype === 'BOOL')
+    throw new ServeError('SERVE_OUTPUT_INVALID', `The app returned ${name} that are no numbers.`);
+  const numbers = data as ArrayLike<number | bigint>;
+  const doubles =
+    datatype === 'FP16' || datatype === 'BF16'
+      ? Float64Array.from(numbers as Uint16Array, (bits) => numberOfHalfBits(bits, datatype))
+      : Float64Array.from(numbers, Number);
+  const wrong = doubles.findIndex((number) => !Number.isFinite(Math.fround(number)));
+  if (wrong < 0) return { data: doubles, shape };
+  const text = `The app returned ${name} with a number that 32 bits cannot hold: ${doubles[wrong]}.`;
+  throw new ServeError('SERVE_OUTPUT_INVALID', text);
+}
+
+interface Facts {
+  readonly model: string;
+  /** The tokens of all texts, if the app has counted them. */
+  readonly tokens?: number;
+}
+
+/**
+ * Writes the app's value by `encode`; the app may return it as the field `name` of an object, beside `tokens`. An error of
+ * the app's own keeps its status. @throws SERVE_HTTP_ERROR, SERVE_OUTPUT_INVALID
+ */
+export function resultOf(
+  answer: Reply,
+  call: Call,
+  name: string,
+  encode: (value: unknown, facts: Facts) => EncodedOutput,
+): Reply {
+  const { head, body } = answer;
+  if (head.status >= 400)
+    throw new ServeError('SERVE_HTTP_ERROR', errorText(answer) || undefined, { status: head.status });
+  if (body.kind === 'stream' || body.kind === 'bytes')
+    throw new ServeError('SERVE_OUTPUT_INVALID', `The app must return ${name}, not a body of its own.`);
+  const { value } = body;
+  const model = new URLSearchParams(call.dialectParams).get('model') ?? '';
+  const isNamed = typeof value === 'object' && value !== null && Object.hasOwn(value, name);
+  const { [name]: own, tokens } = (isNamed ? value : { [name]: value }) as Fields;
+  if (tokens !== undefined && !(Number.isSafeInteger(tokens) && (tokens as number) >= 0))
+    throw new ServeError('SERVE_OUTPUT_INVALID', `The app returned ${shown(tokens)} as its number of tokens.`);
+  const { contentType, body: json } = encode(own, { model, ...(tokens === undefined ? {} : { tokens: tokens as number }) });
+  return new Reply({ ...head, contentType }, { kind: 'bytes', bytes: Buffer.from(json) });
+}
