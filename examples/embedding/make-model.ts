@@ -22,10 +22,16 @@ function field(number: number, ...parts: readonly (Buffer | string)[]): Buffer {
 }
 
 const node = field(1, field(1, STATE), field(2, OUTPUT), field(4, 'Identity'));
-const sizes = field(2, field(1, field(2, 'batch')), field(1, field(2, 'sequence')), field(1, Buffer.from([8, 128, 1])));
+const sizes = field(
+  2,
+  field(1, field(2, 'batch')),
+  field(1, field(2, 'sequence')),
+  field(1, Buffer.from([8, 128, 1])),
+);
 const type = field(2, field(1, Buffer.from([8, 1]), sizes)); // FP32
 const graph = field(7, node, field(12, field(1, OUTPUT), type));
 
 mkdirSync(TO, { recursive: true });
 writeFileSync(join(TO, 'model.onnx'), Buffer.concat([readFileSync(join(FROM, 'onnx/model.onnx')), graph]));
-for (const name of ['tokenizer.json', 'tokenizer_config.json']) copyFileSync(join(FROM, name), join(TO, name));
+for (const name of ['tokenizer.json', 'tokenizer_config.json'])
+  copyFileSync(join(FROM, name), join(TO, name));

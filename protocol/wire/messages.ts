@@ -222,7 +222,7 @@ const TENSOR = record({
 export type Signature = ReturnType<typeof SIGNATURE>;
 const SIGNATURE = record({ inputs: listOf(TENSOR), outputs: listOf(TENSOR) });
 
-/** What a model does, for clients that call it by its task. */
+/** The tasks of models, by which clients call them. */
 export const TASKS = ['embedding', 'rerank'] as const;
 export type Task = (typeof TASKS)[number];
 

@@ -139,7 +139,8 @@ export class Generation {
     const options = withAppConfig(this.spec.resolved, info.modelOptions, this.spec.app);
     assertNoBatches(info, options, this.spec);
     this.options = options;
-    this.info = { ...info, task: info.task ?? options.task ?? undefined };
+    const task = info.task ?? options.task;
+    this.info = task === null ? info : { ...info, task };
     this.routes = new Map(info.routes.map((route) => [route.path, route]));
     const callable = info.routes.filter(({ kind }) => kind !== 'websocket');
     this.batchSizes = new Map(

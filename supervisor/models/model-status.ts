@@ -32,7 +32,7 @@ export interface ModelStatus {
   readonly runtime: string;
   /** The absolute path and the version of its interpreter, where one was to be chosen. */
   readonly interpreter: { readonly path: string; readonly version: string } | null;
-  /** What the model does, for clients that call it by that; null if the app names none, or is not loaded yet. */
+  /** The task of the model, by which clients call it; null if the app names none, or is not loaded yet. */
   readonly task: Task | null;
   /** Null until a worker has loaded the app. */
   readonly routes: readonly string[] | null;

@@ -13,7 +13,7 @@ const PAGE = 'https://app.example.com';
 const OTHER_PAGE = 'http://localhost:5173';
 const STRANGER = 'https://evil.example.com';
 const EXPOSED =
-  'X-Request-Id, X-Banana-Request-Id, X-Banana-Job-Id, Location, Server-Timing, Retry-After, Inference-Header-Content-Length';
+  'X-Request-Id, X-Banana-Request-Id, X-Banana-Job-Id, Location, Server-Timing, Retry-After, Retry-After-Ms, X-Should-Retry, X-Banana-Model, Inference-Header-Content-Length';
 
 interface Reply {
   readonly status: number;

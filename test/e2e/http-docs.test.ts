@@ -48,7 +48,15 @@ const SHAPES: readonly (readonly [name: string, shape: RegExp])[] = [
   ['Open Inference Protocol', /^\{"error":"Request for unknown model: /],
 ];
 
-const NOT_ON_200 = ['Retry-After', 'Retry-After-Ms', 'X-Should-Retry', 'WWW-Authenticate', 'Allow', 'Sec-WebSocket-Version', 'Connection'];
+const NOT_ON_200 = [
+  'Retry-After',
+  'Retry-After-Ms',
+  'X-Should-Retry',
+  'WWW-Authenticate',
+  'Allow',
+  'Sec-WebSocket-Version',
+  'Connection',
+];
 
 describe('docs/http.md, requested', { timeout: 240_000 }, () => {
   let server: Server;

@@ -6,7 +6,12 @@ import { fixture, startServer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
 interface ErrorBody {
-  readonly error: { readonly code: string; readonly message: string; readonly type: string; readonly param: string | null };
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly type: string;
+    readonly param: string | null;
+  };
 }
 
 interface Embedded {
@@ -45,16 +50,29 @@ withEachRuntime(({ app }) => {
         const { status, json } = await embed({ model: 'any', input: [input, 'b'] });
         assert.equal(status, 200);
         assert.deepEqual([json.object, json.model, json.usage], ['list', 'embedding', undefined]);
-        assert.deepEqual(json.data.map(({ object, index }) => [object, index]), [['embedding', 0], ['embedding', 1]]);
-        const vectors = json.data.map(({ embedding }) => Array.from(Float32Array.from(embedding as number[])));
-        const expected = [input.length, 1].map((length) => Array.from(Float32Array.of(length + 0.1, -1, 0.5)));
+        assert.deepEqual(
+          json.data.map(({ object, index }) => [object, index]),
+          [
+            ['embedding', 0],
+            ['embedding', 1],
+          ],
+        );
+        const vectors = json.data.map(({ embedding }) =>
+          Array.from(Float32Array.from(embedding as number[])),
+        );
+        const expected = [input.length, 1].map((length) =>
+          Array.from(Float32Array.of(length + 0.1, -1, 0.5)),
+        );
         assert.deepEqual(vectors, expected);
       });
 
     test('writes vectors in base64 of 32-bit floats for a client that asks for that', async () => {
       const { json } = await embed({ input: 'text', encoding_format: 'base64' });
       const bytes = Buffer.from(json.data[0]?.embedding as string, 'base64');
-      assert.deepEqual([0, 4, 8].map((at) => bytes.readFloatLE(at)), [Math.fround(4.1), -1, 0.5]);
+      assert.deepEqual(
+        [0, 4, 8].map((at) => bytes.readFloatLE(at)),
+        [Math.fround(4.1), -1, 0.5],
+      );
     });
 
     test('gets the wished dimensions, and has its tokens in usage', async () => {
@@ -77,7 +95,10 @@ withEachRuntime(({ app }) => {
     test('gets the calls of several clients in one batch', async () => {
       const all = await Promise.all(Array.from({ length: 20 }, (_, i) => embed({ input: ['x'.repeat(i)] })));
       const lengths = all.map(({ json }) => Math.round((json.data[0]?.embedding as number[])[0] as number));
-      assert.deepEqual(lengths, Array.from({ length: 20 }, (_, i) => i));
+      assert.deepEqual(
+        lengths,
+        Array.from({ length: 20 }, (_, i) => i),
+      );
     });
 
     const REFUSED: readonly (readonly [body: object, param: string | null])[] = [
@@ -97,7 +118,10 @@ withEachRuntime(({ app }) => {
 
     for (const fault of ['fewer', 'more', 'unequal', 'nan', 'infinity', 'flat', 'texts'])
       test(`an output is refused: ${fault}`, async () =>
-        assert.deepEqual(await refused(shared.server.url, '/v1/embeddings', { input: [fault, 'b'] }), INVALID));
+        assert.deepEqual(
+          await refused(shared.server.url, '/v1/embeddings', { input: [fault, 'b'] }),
+          INVALID,
+        ));
 
     test("the app's own refusal keeps its status, and what it throws stays secret", async () => {
       const ways = [refused(shared.server.url, '/v1/embeddings', { input: 'refuse' })];
@@ -126,23 +150,35 @@ withEachRuntime(({ app }) => {
     test('the paths of other tasks name the line that an app needs', async () => {
       const { status, json } = await post<ErrorBody>(shared.server.url, '/v2/rerank', {});
       assert.equal(status, 404);
-      assert.match(json.error.message, /task rerank.*export const task = 'rerank', in Python task = "rerank"/);
+      assert.match(
+        json.error.message,
+        /task rerank.*export const task = 'rerank', in Python task = "rerank"/,
+      );
     });
   });
 
   test('an app that exports tokenInput gets numbers of tokens', { timeout: 60_000 }, async (t) => {
     const server = await startServer(app('token-embedding'), { t });
     const vectors = async (input: unknown): Promise<unknown[]> =>
-      (await post<Embedded>(server.url, '/v1/embeddings', { input })).json.data.map(({ embedding }) => embedding);
+      (await post<Embedded>(server.url, '/v1/embeddings', { input })).json.data.map(
+        ({ embedding }) => embedding,
+      );
     assert.deepEqual(await vectors([5, 6]), [[2, 5]]);
-    assert.deepEqual(await vectors([[5, 6], [7]]), [[2, 5], [1, 7]]);
+    assert.deepEqual(await vectors([[5, 6], [7]]), [
+      [2, 5],
+      [1, 7],
+    ]);
     assert.deepEqual(await vectors('abc'), [[3, 0]]);
   });
 
   describe('an app with the task rerank', { timeout: 240_000 }, () => {
     const shared = shareServer(app('rerank'));
     const documents = ['one a', 'aaa', { text: 'none' }];
-    const RESULTS = [{ index: 1, relevance_score: 3 }, { index: 0, relevance_score: 1 }, { index: 2, relevance_score: 0 }];
+    const RESULTS = [
+      { index: 1, relevance_score: 3 },
+      { index: 0, relevance_score: 1 },
+      { index: 2, relevance_score: 0 },
+    ];
     interface Ranked {
       readonly model: string;
       readonly results: readonly { readonly index: number }[];
@@ -197,7 +233,11 @@ withOneRuntime(({ app }) => {
     });
 
     test('never guesses between two models of a task', async () => {
-      assert.deepEqual(await pick('/v1/embeddings', { model: 'x', input: 'a' }), [404, 'SERVE_MODEL_NOT_FOUND', 'model']);
+      assert.deepEqual(await pick('/v1/embeddings', { model: 'x', input: 'a' }), [
+        404,
+        'SERVE_MODEL_NOT_FOUND',
+        'model',
+      ]);
       assert.deepEqual(await pick('/v1/embeddings', { input: 'a' }), [400, 'SERVE_BAD_REQUEST', 'model']);
       const late = { input: 'a'.repeat(70_000), model: 'one' };
       assert.deepEqual(await pick('/v1/embeddings', late), [400, 'SERVE_BAD_REQUEST', 'model']);

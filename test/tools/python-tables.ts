@@ -47,7 +47,7 @@ function pythonTables(): string {
     `CALL_ERRORS = (\n${rows(CALL_ERRORS)}\n)`,
     '\n# Options that a model may set for itself (supervisor/options/table.ts).',
     `MODEL_OPTIONS = (\n${rows(options)}\n)`,
-    '\n# What a model may do, for clients that call it by that (protocol/wire/messages.ts).',
+    '\n# The tasks of models, by which clients call them (protocol/wire/messages.ts).',
     `TASKS = ${tuple(messages.TASKS)}`,
     '\n# Paths that the front answers by itself (protocol/reserved-paths.ts).',
     `HEALTH_PATHS = ${tuple(paths.HEALTH_PATHS)}`,

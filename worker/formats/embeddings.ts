@@ -85,7 +85,9 @@ function emptyOr(value: unknown): string {
 }
 
 function isTokens(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && value.length > 0 && value.every((one) => Number.isSafeInteger(one) && one >= 0);
+  return (
+    Array.isArray(value) && value.length > 0 && value.every((one) => Number.isSafeInteger(one) && one >= 0)
+  );
 }
 
 function isBase64({ encoding_format: format = 'float' }: Fields): boolean {
@@ -94,6 +96,7 @@ function isBase64({ encoding_format: format = 'float' }: Fields): boolean {
 }
 
 export const FORMAT: DialectFormat = {
-  itemRefusal: 'A custom service of Multi Model Server takes no texts to embed; call it at /predictions/{model_name}.',
+  itemRefusal:
+    'A custom service of Multi Model Server takes no texts to embed; call it at /predictions/{model_name}.',
   exchange: (call, app) => new EmbeddingsExchange(call, app),
 };

@@ -22,7 +22,10 @@ class RerankExchange implements Exchange {
     const { query, return_documents: returned = false } = fields;
     if (typeof query !== 'string') throw badField('query', `"query" must be a text, not ${kindOf(query)}.`);
     if (typeof returned !== 'boolean')
-      throw badField('return_documents', `"return_documents" must be true or false, not ${kindOf(returned)}.`);
+      throw badField(
+        'return_documents',
+        `"return_documents" must be true or false, not ${kindOf(returned)}.`,
+      );
     this.#documents = documentsOf(fields);
     this.#most = wholeNumber(fields, 'top_n');
     this.#returnsDocuments = returned;

@@ -71,7 +71,13 @@ export function resultOf(
   const isNamed = typeof value === 'object' && value !== null && Object.hasOwn(value, name);
   const { [name]: own, tokens } = (isNamed ? value : { [name]: value }) as Fields;
   if (tokens !== undefined && !(Number.isSafeInteger(tokens) && (tokens as number) >= 0))
-    throw new ServeError('SERVE_OUTPUT_INVALID', `The app returned ${shown(tokens)} as its number of tokens.`);
-  const { contentType, body: json } = encode(own, { model, ...(tokens === undefined ? {} : { tokens: tokens as number }) });
+    throw new ServeError(
+      'SERVE_OUTPUT_INVALID',
+      `The app returned ${shown(tokens)} as its number of tokens.`,
+    );
+  const { contentType, body: json } = encode(own, {
+    model,
+    ...(tokens === undefined ? {} : { tokens: tokens as number }),
+  });
   return new Reply({ ...head, contentType }, { kind: 'bytes', bytes: Buffer.from(json) });
 }

@@ -51,7 +51,8 @@ export interface CallPlan {
    */
   readonly answer?: string;
   /** Parameters of the dialect for its formats in the worker, beside `params`; the app does not get them. A function: once the model is known. */
-  readonly dialectParams?: Readonly<Record<string, string>> | ((model: Model) => Readonly<Record<string, string>>);
+  readonly dialectParams?:
+    Readonly<Record<string, string>> | ((model: Model) => Readonly<Record<string, string>>);
   /** Parameters of the path and the query, for the app; a string is already encoded as a query string. */
   readonly params?: Readonly<Record<string, string>> | string;
   /** The client reads JSON only if it is pure ASCII. */

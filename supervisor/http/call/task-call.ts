@@ -34,7 +34,9 @@ function named(name: string | null, all: readonly Model[], able: readonly Model[
   const meant = all.find(({ spec }) => spec.name === name);
   if (meant !== undefined) return meant;
   const loaded = able.filter(({ info }) => info !== null);
-  const isLoading = able.some(({ info, health, crew }) => info === null && health.takesCalls && crew.wanted > 0);
+  const isLoading = able.some(
+    ({ info, health, crew }) => info === null && health.takesCalls && crew.wanted > 0,
+  );
   const [only, ...others] = loaded.length === 0 ? able : loaded;
   if (only !== undefined && others.length === 0 && (!isLoading || able.length === 1)) return only;
   if (isLoading) throw new ServeError('SERVE_NOT_READY', STILL_LOADING, { retryAfterS: 1 });
@@ -56,7 +58,10 @@ function targetOf(model: Model, task: Task): Target {
       if (model.info?.task !== task) throw noTask(`${who} does not have`, task);
       const path = rootOrOnlyRoute(() => new ServeError('SERVE_NOT_FOUND', `${who} has no route /.`))(routes);
       if (routes.get(path)?.kind !== 'background') return path;
-      throw new ServeError('SERVE_BAD_REQUEST', `${who} runs its calls in the background; call its route ${path}.`);
+      throw new ServeError(
+        'SERVE_BAD_REQUEST',
+        `${who} runs its calls in the background; call its route ${path}.`,
+      );
     },
   };
 }

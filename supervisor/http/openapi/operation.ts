@@ -18,9 +18,9 @@ export function describesClientsOf({ models, options }: DescribedServer, api: st
   return options.openapiAll || models.describe().some(({ model }) => model.info?.api === api);
 }
 
-/** Whether the paths for clients that call this task are described. */
-export function describesTask({ models, options }: DescribedServer, task: Task): boolean {
-  return options.openapiAll || models.describe().some(({ model }) => model.info?.task === task);
+/** Whether a model has this task: its paths answer only then. */
+export function hasTask({ models }: DescribedServer, task: Task): boolean {
+  return models.describe().some(({ model }) => model.info?.task === task);
 }
 
 /** Operations by path and method, as OpenAPI has them. */

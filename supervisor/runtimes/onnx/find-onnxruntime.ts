@@ -37,7 +37,9 @@ export function findOnnxruntime(
   setting: Pick<AppSetting, 'isUnpacked' | 'startFolder'>,
   ownFolder = OWN_FOLDER,
 ): FoundOnnxruntime {
-  const found = foldersOf(model, setting, ownFolder).map(onnxruntimeFrom).find((one) => one !== null);
+  const found = foldersOf(model, setting, ownFolder)
+    .map(onnxruntimeFrom)
+    .find((one) => one !== null);
   const needs = `${model}: serving a .onnx file needs`;
   if (found === undefined)
     throw configError(`${needs} the package ${NAME}, which is not installed. Run: npm install ${NAME}`);
@@ -62,7 +64,8 @@ export function findTokenizers(
   task: Task,
   setting: Pick<AppSetting, 'isUnpacked' | 'startFolder'>,
 ): string {
-  if (task !== 'embedding') throw configError(`${model}: without code there is no task ${task}, only embedding.`);
+  if (task !== 'embedding')
+    throw configError(`${model}: without code there is no task ${task}, only embedding.`);
   for (const folder of foldersOf(model, setting, OWN_FOLDER)) {
     const own = resolved(join(folder, 'any-file'), TOKENIZERS);
     const transformers = resolved(join(folder, 'any-file'), TRANSFORMERS);

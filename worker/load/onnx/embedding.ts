@@ -30,14 +30,18 @@ interface Tokenizer {
 
 /** Returns the output that has the vectors. @throws AppLoadError for a model that is not one of texts */
 export function checkedOutput(path: string, { inputs, outputs }: Signature): Signature['outputs'][number] {
-  const output = OUTPUTS.map((name) => outputs.find((one) => one.name === name)).find((one) => one !== undefined);
+  const output = OUTPUTS.map((name) => outputs.find((one) => one.name === name)).find(
+    (one) => one !== undefined,
+  );
   const listed = (specs: Signature['inputs']): string => specs.map(({ name }) => name).join(', ');
   if (output === undefined)
     throw new AppLoadError(
       `${path}: the task embedding needs an output ${OUTPUTS.join(', ')}, and the model has ${listed(outputs)}. Export it without the head that predicts words or classes.`,
     );
   if (output.datatype !== 'FP32')
-    throw new AppLoadError(`${path}: the output ${output.name} is ${output.datatype}; the task embedding needs FP32.`);
+    throw new AppLoadError(
+      `${path}: the output ${output.name} is ${output.datatype}; the task embedding needs FP32.`,
+    );
   const isOfTexts = inputs.every(({ name, datatype }) => INPUTS.includes(name) && datatype === 'INT64');
   if (isOfTexts && inputs.some(({ name }) => name === 'input_ids')) return output;
   throw new AppLoadError(
@@ -46,7 +50,12 @@ export function checkedOutput(path: string, { inputs, outputs }: Signature): Sig
 }
 
 /** `library`: the main file of the package that reads tokenizers. @throws AppLoadError */
-export function embeddingExports(path: string, signature: Signature, library: string, run: RunModel): Exports {
+export function embeddingExports(
+  path: string,
+  signature: Signature,
+  library: string,
+  run: RunModel,
+): Exports {
   const texts = new TextModel(path, signature, library, run);
   return {
     task: 'embedding',

@@ -55,7 +55,12 @@ export async function exportsOfModel(
     const model = new OnnxModel(onnxruntime, session, { ...signature, outputs }, null);
     return {
       platform: PLATFORM,
-      ...embeddingExports(path, signature, BANANA_TOKENIZERS, (inputs) => model.infer(inputs) as Promise<Tensors>),
+      ...embeddingExports(
+        path,
+        signature,
+        BANANA_TOKENIZERS,
+        (inputs) => model.infer(inputs) as Promise<Tensors>,
+      ),
       [WARM_UP]: warmUpOf(path, model, signature),
       config: { batchSize: BATCH_SIZE, maxBatchDelay: 0, repeatable: true },
     };

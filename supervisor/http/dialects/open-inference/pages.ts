@@ -63,7 +63,14 @@ export async function modelMetadata(
   const { inputs, outputs } = signatureOf(info);
   const versions = calledVersions(context, params).map(({ spec }) => spec.version);
   const properties = info.task === undefined ? undefined : { task: info.task };
-  ctx.body = { name: model.spec.name, versions, platform: platformOf(model, info), properties, inputs, outputs };
+  ctx.body = {
+    name: model.spec.name,
+    versions,
+    platform: platformOf(model, info),
+    properties,
+    inputs,
+    outputs,
+  };
 }
 
 /** The configuration as far as there is one; waits for the app as a call does. */

@@ -2,7 +2,7 @@
 import { errorBody, exposedDetail, headersOfStatus, statusOf } from '../../answer/house-error.js';
 import { taskPlan } from '../../call/task-call.js';
 import { CALL_FAILURES } from '../../openapi/errors.js';
-import { describesTask, operationsOf } from '../../openapi/operation.js';
+import { hasTask, operationsOf } from '../../openapi/operation.js';
 import { TEXT, objectOf } from '../../openapi/schemas.js';
 import type { AnswerStyle } from '../../request/request-context.js';
 import { callByPost, type Dialect } from '../dialect.js';
@@ -23,7 +23,9 @@ export const openAiStyle: Pick<Dialect, 'headers' | 'errorBody' | 'fail'> = {
   fail: failure,
 };
 
-function failure(...[error, requestId, context]: Parameters<AnswerStyle['fail']>): ReturnType<AnswerStyle['fail']> {
+function failure(
+  ...[error, requestId, context]: Parameters<AnswerStyle['fail']>
+): ReturnType<AnswerStyle['fail']> {
   const { code, issues } = error;
   const status = statusOf(error);
   const detail = exposedDetail(error, context);
@@ -49,6 +51,6 @@ export const openAi: Dialect = {
       : null,
   callPaths: ({ isMain, isDefaultVersion, task }) =>
     isMain && isDefaultVersion && task === 'embedding' ? [{ path: EMBEDDINGS }] : [],
-  describe: (server) => (describesTask(server, 'embedding') ? OPERATIONS : []),
+  describe: (server) => (hasTask(server, 'embedding') ? OPERATIONS : []),
   clientHeaders: { readable: [MODEL_HEADER] },
 };

@@ -1,7 +1,7 @@
 /** Documents by their relevance, at the paths of Cohere's, Jina's and other clients. Errors are those of OpenAI's form. */
 import { taskPlan } from '../../call/task-call.js';
 import { CALL_FAILURES } from '../../openapi/errors.js';
-import { describesTask, operationsOf } from '../../openapi/operation.js';
+import { hasTask, operationsOf } from '../../openapi/operation.js';
 import { callByPost, type Dialect } from '../dialect.js';
 import file from './paths.json' with { type: 'json' };
 
@@ -15,5 +15,5 @@ export const rerank: Omit<Dialect, 'fail'> = {
     PATHS.includes(context.path) ? callByPost(context, () => taskPlan(models, 'rerank', 'rerank')) : null,
   callPaths: ({ isMain, isDefaultVersion, task }) =>
     isMain && isDefaultVersion && task === 'rerank' ? PATHS.slice(0, 1).map((path) => ({ path })) : [],
-  describe: (server) => (describesTask(server, 'rerank') ? OPERATIONS : []),
+  describe: (server) => (hasTask(server, 'rerank') ? OPERATIONS : []),
 };

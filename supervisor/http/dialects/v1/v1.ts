@@ -47,7 +47,10 @@ export const v1: Omit<Dialect, 'fail'> = {
     if (!METHODS.split(', ').includes(context.request.method ?? ''))
       return { ...common, act: { refuse: methodMistake(context, METHODS) } };
     const { model } = found.params;
-    return { ...common, act: { write: model === undefined ? writeList : writeOne(model.replaceAll('%2F', '/')) } };
+    return {
+      ...common,
+      act: { write: model === undefined ? writeList : writeOne(model.replaceAll('%2F', '/')) },
+    };
   },
   describe: ({ models, options: { openapiAll } }) =>
     openapiAll || models.describe().some(({ model }) => model.info?.task !== undefined) ? OPERATIONS : [],

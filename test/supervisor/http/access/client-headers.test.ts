@@ -36,7 +36,7 @@ test("only the headers of a listener's own dialects are read for keys and ids", 
   assert.deepEqual([taken.status, taken.headers.get('x-request-id')], [200, 'mine']);
   assert.equal(
     taken.headers.get('access-control-expose-headers'),
-    'X-Request-Id, X-Tiny-Id, X-Banana-Job-Id, Location, Server-Timing, Retry-After, X-Tiny-Bytes',
+    'X-Request-Id, X-Tiny-Id, X-Banana-Job-Id, Location, Server-Timing, Retry-After, Retry-After-Ms, X-Should-Retry, X-Tiny-Bytes',
   );
   const refused = await put(url, { 'x-banana-api-key': 'k' });
   assert.equal(refused.headers.get('x-code'), 'SERVE_UNAUTHORIZED');
@@ -52,7 +52,7 @@ test(
     assert.equal(reply.headers.get('x-request-id'), 'mine');
     assert.equal(
       reply.headers.get('access-control-expose-headers'),
-      'X-Request-Id, X-Banana-Job-Id, Location, Server-Timing, Retry-After',
+      'X-Request-Id, X-Banana-Job-Id, Location, Server-Timing, Retry-After, Retry-After-Ms, X-Should-Retry',
     );
   },
 );

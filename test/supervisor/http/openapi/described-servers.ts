@@ -86,6 +86,13 @@ export const SERVERS: Readonly<Record<string, Served>> = {
     models: [DEFAULT, ...OTHERS],
     keys: true,
   },
+  'models with tasks': {
+    settings: PLAIN,
+    models: [
+      { name: 'embeds', info: loaded([route('/')], { task: 'embedding' }), isDefault: true },
+      { name: 'ranks', info: loaded([route('/')], { task: 'rerank' }) },
+    ],
+  },
   'models of a store': { settings: { ...PLAIN, isMmsMode: true }, models: OTHERS },
   'models of a store, with management': { settings: { ...SHARED, isMmsMode: true }, models: OTHERS },
   'an empty store': { settings: { ...SHARED, isMmsMode: true }, models: [] },

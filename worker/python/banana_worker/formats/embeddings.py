@@ -15,9 +15,7 @@ from banana_worker.protocol.errors import ServeError
 from banana_worker.values.tensor import shown
 
 # The words for the client of a custom service.
-ITEM_REFUSAL = (
-    "A custom service of Multi Model Server takes no texts to embed; call it at /predictions/{model_name}."
-)
+ITEM_REFUSAL = "A custom service of Multi Model Server takes no texts to embed; call it at /predictions/{model_name}."
 
 
 class Exchange(AnyExchange):

@@ -67,7 +67,9 @@ def invalid(message: str) -> ServeError:
     return ServeError("SERVE_OUTPUT_INVALID", message)
 
 
-def result_of(answer: Reply, call: Call, name: str, encode: Callable[[Any, str, Optional[int]], Dict[str, Any]]) -> Reply:
+def result_of(
+    answer: Reply, call: Call, name: str, encode: Callable[[Any, str, Optional[int]], Dict[str, Any]]
+) -> Reply:
     """Writes the app's value as what `encode` makes of it, the model's name and the number of tokens; the app may return the
     value as the item `name` of a dict, beside `tokens`. An error of the app's own keeps its status. @raises ServeError
     SERVE_HTTP_ERROR, SERVE_OUTPUT_INVALID"""

@@ -84,7 +84,7 @@ MODEL_OPTIONS = (
     "websocketIdleTimeout",
 )
 
-# What a model may do, for clients that call it by that (protocol/wire/messages.ts).
+# The tasks of models, by which clients call them (protocol/wire/messages.ts).
 TASKS = ("embedding", "rerank")
 
 # Paths that the front answers by itself (protocol/reserved-paths.ts).

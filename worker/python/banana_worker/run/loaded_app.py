@@ -35,7 +35,7 @@ class Description(NamedTuple):
     concurrency: int = 1
     # The way in which the app is written, for the front's description of itself.
     api: str = "banana"
-    # What the model does, for clients that call it by that.
+    # The task of the model, by which clients call it.
     task: Optional[str] = None
     # Whether an embedding app takes texts as numbers of its tokens, too.
     token_input: bool = False

@@ -1,0 +1,87 @@
+/** The published clients of OpenAI, Vercel's AI SDK, LangChain and Cohere, as they are. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { OpenAIEmbeddings } from '@langchain/openai';
+import { CohereClient, CohereClientV2 } from 'cohere-ai';
+import OpenAI, { APIError } from 'openai';
+import { withEachRuntime } from '../helpers/runtimes.js';
+import { shareServer } from '../helpers/shared-server.js';
+
+const TEXTS = ['one', 'four5'];
+const VECTORS = [
+  [3.1, -1, 0.5],
+  [5.1, -1, 0.5],
+];
+
+/** Base64 carries 32 bits of each number. */
+function rounded(vectors: readonly (readonly number[])[]): number[][] {
+  return vectors.map((vector) => vector.map((number) => Math.round(number * 1000) / 1000));
+}
+
+withEachRuntime(({ app }) => {
+  describe('a model with the task embedding', { timeout: 240_000 }, () => {
+    const shared = shareServer(app('embedding'));
+    const baseURL = (): string => `${shared.server.url}/v1`;
+    const openai = (): OpenAI => new OpenAI({ baseURL: baseURL(), apiKey: 'any' });
+
+    for (const format of [undefined, 'float', 'base64'] as const)
+      test(`openai gets its vectors with encoding_format ${format}`, async () => {
+        const wish = format === undefined ? {} : { encoding_format: format };
+        const { data, model } = await openai().embeddings.create({ model: 'any', input: TEXTS, ...wish });
+        assert.equal(model, 'embedding');
+        const vectors = data.map(({ embedding }) => embedding as unknown);
+        if (format !== 'base64') assert.deepEqual(rounded(vectors as number[][]), VECTORS);
+        else assert.ok(vectors.every((vector) => typeof vector === 'string'));
+      });
+
+    test('openai lists the model, and finds it', async () => {
+      const names: string[] = [];
+      for await (const { id } of openai().models.list()) names.push(id);
+      assert.deepEqual(names, ['embedding']);
+      assert.equal((await openai().models.retrieve('embedding')).owned_by, 'banana-serve');
+    });
+
+    test('openai gets errors with their field, and never repeats a call that has begun', async () => {
+      let sent = 0;
+      const counting: typeof fetch = (...args) => {
+        sent += 1;
+        return fetch(...args);
+      };
+      const client = new OpenAI({ baseURL: baseURL(), apiKey: 'any', fetch: counting });
+      const wrong = (input: string[]) => client.embeddings.create({ model: 'any', input });
+      await assert.rejects(wrong([]), (error) => error instanceof APIError && error.param === 'input');
+      await assert.rejects(wrong(['throw']), (error) => error instanceof APIError && error.status === 500);
+      assert.equal(sent, 2);
+    });
+
+    test('the AI SDK gets its vectors', async () => {
+      const provider = createOpenAICompatible({ name: 'banana', baseURL: baseURL() });
+      const { embeddings } = await provider.textEmbeddingModel('any').doEmbed({ values: TEXTS });
+      assert.deepEqual(rounded(embeddings), VECTORS);
+    });
+
+    test('LangChain gets its vectors', async () => {
+      const configuration = { baseURL: baseURL() };
+      const embeddings = new OpenAIEmbeddings({ apiKey: 'any', model: 'any', maxRetries: 0, configuration });
+      assert.deepEqual(rounded(await embeddings.embedDocuments(TEXTS)), VECTORS);
+    });
+  });
+
+  describe('a model with the task rerank', { timeout: 240_000 }, () => {
+    const shared = shareServer(app('rerank'));
+    for (const Client of [CohereClient, CohereClientV2])
+      test(`${Client.name} gets the documents by their scores`, async () => {
+        const client = new Client({ token: 'any', environment: shared.server.url });
+        const documents = ['none', 'aa', 'a'];
+        const { results } = await client.rerank({ model: 'any', query: 'a', documents, topN: 2 });
+        assert.deepEqual(
+          results.map(({ index, relevanceScore }) => [index, relevanceScore]),
+          [
+            [1, 2],
+            [2, 1],
+          ],
+        );
+      });
+  });
+});
