@@ -8,8 +8,8 @@ import { programExchange, programFormat } from './program-exchange.js';
 
 const EXCHANGE = programExchange(MSGPACK_VALUES);
 
-export const FORMAT: DialectFormat = programFormat((_call, signature) => {
-  if (signature === null) return EXCHANGE;
+export const FORMAT: DialectFormat = programFormat((_call, { signature }) => {
+  if (signature === undefined) return EXCHANGE;
   return { ...EXCHANGE, read: (body) => asTensors(EXCHANGE.read(body), signature) };
 });
 
