@@ -63,7 +63,7 @@ function ModelCard({ model, history, mayManage, isChosen, choose }: CardProps): 
         </button>
       </h3>
       ${stateMark(tone, state)}
-      <span class="muted">${model.app}, ${model.runtime}</span>
+      <span class="muted">${[model.app, model.runtime, ...(model.task === null ? [] : [model.task])].join(', ')}</span>
       ${quietButton(`${workers} ${isOpen ? '▾' : '▸'}`, () => setWish(!isOpen), { 'aria-expanded': isOpen })}
     </div>
     ${figures(model, history)} ${changesOf(model, at)} ${mayManage && isOpen && h(ManageModel, { model })}
