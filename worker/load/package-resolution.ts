@@ -31,54 +31,41 @@ export class PackageResolution {
 
   /** @throws the error of Node for the original import */
   resolve<C extends ResolveContext, R>(specifier: string, context: C, next: NextResolve<C, R>): R {
-    if (isOwn(specifier)) return next(specifier, { ...context, parentURL: OWN_PACKAGE });
-    try {
-      return next(specifier, context);
-    } catch (thrown) {
-      if (!isMissingPackage(specifier, thrown)) throw thrown;
-      for (const parentURL of this.#folders) {
-        const found = resolvedOrNull(() => next(specifier, { ...context, parentURL }));
-        if (found !== null) return found.value;
+    let first: Error | undefined;
+    for (const place of this.#places(specifier, context)) {
+      try {
+        return next(specifier, place);
+      } catch (thrown) {
+        if (!isMissingPackage(specifier, thrown)) throw thrown;
+        first ??= thrown as Error;
       }
-      throw thrown;
     }
+    throw first as Error;
   }
 
-  /** @throws the error of Node for the original import */
+  /** The same for a `next` that takes its time. */
   async resolveLater<C extends ResolveContext, R>(
     specifier: string,
     context: C,
     next: NextResolve<C, Promise<R>>,
   ): Promise<R> {
-    if (isOwn(specifier)) return await next(specifier, { ...context, parentURL: OWN_PACKAGE });
-    try {
-      return await next(specifier, context);
-    } catch (thrown) {
-      if (!isMissingPackage(specifier, thrown)) throw thrown;
-      for (const parentURL of this.#folders) {
-        const found = await next(specifier, { ...context, parentURL }).then((value) => ({ value }), forgive);
-        if (found !== null) return found.value;
+    let first: Error | undefined;
+    for (const place of this.#places(specifier, context)) {
+      try {
+        return await next(specifier, place);
+      } catch (thrown) {
+        if (!isMissingPackage(specifier, thrown)) throw thrown;
+        first ??= thrown as Error;
       }
-      throw thrown;
     }
+    throw first as Error;
   }
-}
 
-function resolvedOrNull<R>(resolve: () => R): { value: R } | null {
-  try {
-    return { value: resolve() };
-  } catch (thrown) {
-    return forgive(thrown);
+  /** The importing files to resolve from, in order; the error of the first names the place that the author expects. */
+  #places<C extends ResolveContext>(specifier: string, context: C): readonly C[] {
+    if (isOwn(specifier)) return [{ ...context, parentURL: OWN_PACKAGE }];
+    return [context, ...[...this.#folders].map((parentURL) => ({ ...context, parentURL }))];
   }
-}
-
-/**
- * The lookup in another folder failed too; the first error is thrown, because it names the place that the author
- * expects.
- */
-function forgive(thrown: unknown): null {
-  if (isMissing(thrown)) return null;
-  throw thrown;
 }
 
 /** Whether the import is of this package. */
@@ -88,10 +75,7 @@ export function isOwn(specifier: string): boolean {
 
 /** Whether a bare package name was not found: not a path, not a URL, not an import of the package's own (`#x`). */
 function isMissingPackage(specifier: string, thrown: unknown): boolean {
-  return /^[^./#][^:]*$/.test(specifier) && isMissing(thrown);
-}
-
-function isMissing(thrown: unknown): boolean {
   const { code } = (thrown ?? {}) as { code?: unknown };
-  return code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';
+  const isMissing = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';
+  return isMissing && /^[^./#][^:]*$/.test(specifier);
 }

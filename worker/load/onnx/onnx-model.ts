@@ -7,12 +7,18 @@
  * 4. The outputs are split, and leave as the inputs came: as tensors or as lists.
  */
 import { halvesOf } from '../../adapters/batch-entries.js';
-import type { Signature } from '../../../protocol/values/tensor.js';
+import {
+  elementCount,
+  type Datatype,
+  type Signature,
+  type Tensor,
+  type TensorData,
+} from '../../../protocol/values/tensor.js';
+import { numberOfHalfBits } from '../../formats/open-inference/half-floats.js';
 import { hintOnce } from '../../process/hint-once.js';
 import { readCallInputs, type CallInputs } from './call-inputs.js';
 import { explainRunError } from './explain-run-error.js';
 import { nativeTensor, ownTensor } from './native-tensors.js';
-import { listsOf } from './nested-lists.js';
 import type { Onnxruntime } from './onnxruntime.js';
 import { arrangeRuns, haveRows, joinRows, rowsOf, splitRows, type Tensors } from './rows.js';
 
@@ -141,4 +147,31 @@ function answerOf({ areTensors, isRow }: CallInputs, outputs: Tensors): unknown 
     return [name, listsOf(tensor, isRow && shape[0] === 1 ? shape.slice(1) : shape)] as const;
   });
   return Object.fromEntries(lists);
+}
+
+/** The elements nested as the shape is; a single element without any list if the shape is `[]`. */
+function listsOf({ datatype, data }: Tensor, shape: readonly number[]): unknown {
+  return nest(elementsOf(datatype, data), shape, 0, 0);
+}
+
+/** The elements as JSON and MessagePack have them: bits and bytes would mean something else there. */
+function elementsOf(datatype: Datatype, data: TensorData[Datatype]): ArrayLike<unknown> {
+  switch (datatype) {
+    case 'BOOL':
+      return Array.from(data as TensorData['BOOL'], (bit) => bit !== 0);
+    case 'UINT8':
+      return Array.from(data as TensorData['UINT8']);
+    case 'FP16':
+      return Array.from(data as TensorData['FP16'], (bits) => numberOfHalfBits(bits, 'FP16'));
+    default:
+      return data;
+  }
+}
+
+function nest(elements: ArrayLike<unknown>, shape: readonly number[], level: number, at: number): unknown {
+  const size = shape[level];
+  if (size === undefined) return elements[at];
+  const step = elementCount(shape.slice(level + 1));
+  if (level === shape.length - 1) return (elements as Float32Array).slice(at, at + size);
+  return Array.from({ length: size }, (_, i) => nest(elements, shape, level + 1, at + i * step));
 }

@@ -1,4 +1,6 @@
-/** Sessions: where a model runs, on how many threads, and why it cannot. */
+/** Sessions: where a model runs, on how many threads, from which graph, and why it cannot. */
+import { statSync } from 'node:fs';
+import { describeThrown } from '../../../protocol/errors.js';
 import type { Device } from '../../../protocol/wire/messages.js';
 import { explainSessionError, type SessionAttempt } from './explain-session-error.js';
 import type { Onnxruntime } from './onnxruntime.js';
@@ -43,5 +45,41 @@ export async function createSession(
     return await InferenceSession.create(file, options);
   } catch (thrown) {
     throw explainSessionError(attempt, thrown);
+  }
+}
+
+/** An optimized graph that the front has found and checked; it passes it as JSON in the variable BANANA_OPTIMIZED. */
+interface CheckedGraph {
+  readonly graph: string;
+  /** The files of the model, as they were when the front compared them with the graph. */
+  readonly madeOf: readonly { readonly path: string; readonly bytes: number; readonly modifiedMs: number }[];
+}
+
+/** Null if there is none, or if the model has changed since: the graph would answer as the model of before. */
+export function optimizedGraph(text: string): string | null {
+  if (text === '') return null;
+  const { graph, madeOf } = JSON.parse(text) as CheckedGraph;
+  const isSame = madeOf.every(({ path, bytes, modifiedMs }) => {
+    const now = statSync(path, { throwIfNoEntry: false });
+    return now?.size === bytes && now.mtimeMs === modifiedMs;
+  });
+  return isSame ? graph : null;
+}
+
+/** Null if the graph cannot be loaded: the model itself can. */
+export async function sessionOfGraph(
+  { InferenceSession }: typeof Onnxruntime,
+  model: string,
+  graph: string,
+  device: Device,
+): Promise<Onnxruntime.InferenceSession | null> {
+  try {
+    return await InferenceSession.create(graph, optimizedOptions(device));
+  } catch (thrown) {
+    const { message } = describeThrown(thrown);
+    process.stderr.write(
+      `${graph} cannot be loaded, so the original is: ${message} Run: banana-serve optimize ${model}\n`,
+    );
+    return null;
   }
 }
