@@ -1,10 +1,21 @@
 /** The options of `new Store`, checked at construction: an error names the allowed values. */
+import type { Backend } from './backend.js';
 import type { EncodingName } from './encoding.js';
 
+/**
+ * The config of a store in memory.
+ * @example
+ * const config: MemoryConfig = { encoding: 'msgpack' };
+ */
 export interface MemoryConfig {
   readonly encoding?: EncodingName | undefined;
 }
 
+/**
+ * The config of a store in a file.
+ * @example
+ * const store = new Store({ backend: 'local', config: { path: '/var/lib/app/store.sqlite3' } });
+ */
 export interface LocalConfig {
   /**
    * The path of the file, relative to the working directory; `.banana-store/store.sqlite3` by default. SQLite keeps
@@ -14,7 +25,11 @@ export interface LocalConfig {
   readonly encoding?: EncodingName | undefined;
 }
 
-/** A plain object with the same fields is accepted too. */
+/**
+ * The config of a store in a Redis. A plain object with the same fields is accepted too.
+ * @example
+ * const store = new Store({ backend: 'redis', config: new RedisConfig({ host: 'redis.internal', db: 1 }) });
+ */
 export class RedisConfig {
   declare readonly host?: string | undefined;
   /** The port of Redis; 6379 by default. */
@@ -32,7 +47,11 @@ export class RedisConfig {
   }
 }
 
-/** The backend `s3` is not supported yet; the name exists for programs that import it. */
+/**
+ * The backend `s3` is not supported yet; the name exists for programs that import it.
+ * @example
+ * const config = new S3Config({ awsAccessKeyId: 'id', awsSecretAccessKey: 'secret', bucket: 'values' });
+ */
 export class S3Config {
   declare readonly awsAccessKeyId: string;
   declare readonly awsSecretAccessKey: string;
@@ -44,6 +63,11 @@ export class S3Config {
   }
 }
 
+/**
+ * The options of `new Store`: where it keeps values, and the config of that.
+ * @example
+ * const options: StoreOptions = { backend: 'redis', config: { url: 'redis://localhost:6379/1' } };
+ */
 export type StoreOptions =
   | { readonly backend: 'memory'; readonly config?: MemoryConfig | undefined }
   | { readonly backend: 'local'; readonly config?: LocalConfig | undefined }
@@ -60,11 +84,11 @@ export interface RedisAddress {
 }
 
 /** Options that passed the check. */
-export type StorePlan = { readonly encoding: EncodingName } & (
-  | { readonly backend: 'memory' }
-  | { readonly backend: 'local'; readonly path: string }
-  | { readonly backend: 'redis'; readonly address: RedisAddress }
-);
+export interface StorePlan {
+  readonly encoding: EncodingName;
+  /** Loads the backend and its package. */
+  open(): Promise<Backend>;
+}
 
 /** The same path as in Python, so that the apps of one folder share their values. */
 const DEFAULT_PATH = '.banana-store/store.sqlite3';
@@ -83,14 +107,25 @@ export function checkOptions(options: unknown): StorePlan {
   const { backend, config } = objectOf(options, 'new Store() takes { backend, config }');
   switch (backend) {
     case 'memory':
-      return { backend, encoding: encodingOf(fieldsOf(backend, config ?? {})) };
+      return {
+        encoding: encodingOf(fieldsOf(backend, config ?? {})),
+        open: async () => new (await import('./memory.js')).MemoryBackend(),
+      };
     case 'local': {
       const fields = fieldsOf(backend, config ?? {});
-      return { backend, path: text(fields, 'path') ?? DEFAULT_PATH, encoding: encodingOf(fields) };
+      const path = text(fields, 'path') ?? DEFAULT_PATH;
+      return {
+        encoding: encodingOf(fields),
+        open: async () => (await import('./local.js')).LocalBackend.open(path),
+      };
     }
     case 'redis': {
       const fields = fieldsOf(backend, config);
-      return { backend, address: addressOf(fields), encoding: encodingOf(fields) };
+      const address = addressOf(fields);
+      return {
+        encoding: encodingOf(fields),
+        open: async () => (await import('./redis.js')).RedisBackend.open(address),
+      };
     }
     case 's3':
       throw new TypeError("The store backend 's3' is not supported yet. Use 'redis', 'local' or 'memory'.");
@@ -118,7 +153,8 @@ function encodingOf({ encoding = 'json' }: Fields): EncodingName {
   throw new TypeError(`The encoding of a store must be 'json' or 'msgpack', not ${shown(encoding)}.`);
 }
 
-function addressOf(fields: Fields): RedisAddress {
+/** @throws TypeError */
+export function addressOf(fields: Fields): RedisAddress {
   const url = text(fields, 'url');
   const host = text(fields, 'host');
   if (url !== undefined) {

@@ -17,6 +17,16 @@ interface Opened {
   readonly encoding: Encoding;
 }
 
+/**
+ * Keeps values for the app: in memory, in a file that all workers of a machine share, or in a Redis.
+ * @example
+ * const store = new Store({ backend: 'local' });
+ * export async function inference({ user }: { user: string }) {
+ *   const visits = ((await store.get<number>(user)) ?? 0) + 1;
+ *   await store.set(user, visits, 3600);
+ *   return { visits };
+ * }
+ */
 export class Store {
   readonly #plan: StorePlan;
   readonly #running = new Set<Promise<unknown>>();
@@ -95,20 +105,8 @@ export class Store {
   }
 }
 
-async function openPlan(plan: StorePlan): Promise<Opened> {
-  const encoding = await loadEncoding(plan.encoding);
-  return { encoding, backend: await openBackend(plan) };
-}
-
-async function openBackend(plan: StorePlan): Promise<Backend> {
-  switch (plan.backend) {
-    case 'memory':
-      return new (await import('./memory.js')).MemoryBackend();
-    case 'local':
-      return (await import('./local.js')).LocalBackend.open(plan.path);
-    case 'redis':
-      return (await import('./redis.js')).RedisBackend.open(plan.address);
-  }
+async function openPlan({ encoding, open }: StorePlan): Promise<Opened> {
+  return { encoding: await loadEncoding(encoding), backend: await open() };
 }
 
 function checkKey(key: unknown): void {

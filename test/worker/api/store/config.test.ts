@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RedisConfig, S3Config, Store, type StoreOptions } from '../../../../index.js';
-import { checkOptions } from '../../../../worker/api/store/config.js';
+import { addressOf } from '../../../../worker/api/store/config.js';
 
 const HOST = { host: 'redis.example' };
 const REDIS = (config: unknown): unknown => ({ backend: 'redis', config });
@@ -53,18 +53,14 @@ for (const [options, message] of MISTAKES) {
 
 test('host and port mean the same as url', () => {
   const address = { host: 'a', port: 7, username: 'u', password: 'p@', db: 3, tls: false };
-  const plan = { backend: 'redis', encoding: 'json', address };
   const fields = { host: 'a', port: '7', username: 'u', password: 'p@', db: 3 };
-  assert.deepEqual(checkOptions({ backend: 'redis', config: fields }), plan);
-  assert.deepEqual(checkOptions({ backend: 'redis', config: new RedisConfig(fields) }), plan);
-  assert.deepEqual(checkOptions({ backend: 'redis', config: { url: 'redis://u:p%40@a:7/3' } }), plan);
+  assert.deepEqual(addressOf(fields), address);
+  assert.deepEqual(addressOf({ ...new RedisConfig(fields) }), address);
+  assert.deepEqual(addressOf({ url: 'redis://u:p%40@a:7/3' }), address);
 });
 
 test('a url alone may leave out all but the host', () => {
-  const { address } = checkOptions({ backend: 'redis', config: { url: 'rediss://[::1]' } }) as {
-    address?: unknown;
-  };
-  assert.deepEqual(address, {
+  assert.deepEqual(addressOf({ url: 'rediss://[::1]' }), {
     host: '::1',
     port: 6379,
     username: undefined,
