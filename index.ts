@@ -1,14 +1,13 @@
 /**
- * The public API of banana-serve: the imports of model authors, and `serve()` for programs. The supervisor is loaded on
- * first use, so that an app that imports this file loads no HTTP server into its worker.
+ * `banana-serve`: what authors of apps import, and programs that serve or call them. Two families of apps have entries of
+ * their own, potassium.ts and mms.ts.
  */
+import { startServer } from './start.js';
 import type { ServeOptions } from './supervisor/plan/given-options.js';
 import type { ServerHandle } from './supervisor/server/server-handle.js';
 import type { SuperviseOptions } from './supervisor/embed/given.js';
 import type { ModelFunction, OnnxModel } from './supervisor/functions/function-types.js';
-import type { BananaApp } from './worker/api/types.js';
-import { setStarter } from './worker/api/starter.js';
-import { serveFunctions, type ServedFunctions } from './worker/api/serve-functions.js';
+import { run, type ServedFunctions } from './worker/api/run.js';
 
 export type {
   AppConfig,
@@ -20,40 +19,15 @@ export type {
   EmbeddingInput,
   InferenceContext,
   InitContext,
+  JobInfo,
   MetricLabels,
   RerankInput,
   UploadedFile,
-  WebSocketConnection,
   WorkerInfo,
 } from './worker/api/types.js';
 export { HttpError } from './worker/api/http-error.js';
-export { Request, WebSocketRequest } from './worker/api/potassium/request.js';
-export { RequestHeaders } from './worker/api/potassium/request-headers.js';
-export { Response, Response as PotassiumResponse } from './worker/api/potassium/response.js';
-export { Potassium } from './worker/api/potassium/potassium.js';
-export { Context, type SystemProperties } from './worker/api/mms/context.js';
-export type { Item, ItemPart, ItemResult, ItemValue, JsonValue, Manifest } from './worker/api/mms/item.js';
-export { Dimension, type MetricsStore } from './worker/api/mms/metrics-store.js';
-export { ModelHandler } from './worker/api/mms/model-handler.js';
-export { PredictionException } from './worker/api/mms/prediction-exception.js';
-export type { RequestProcessor, RequestProperties } from './worker/api/mms/request-processor.js';
 export type { AppServeOptions } from './worker/api/starter.js';
-export type { TestClient, TestRequest, TestResponse } from './worker/api/test-client.js';
-export type { PotassiumOptions } from './worker/api/potassium/potassium.js';
-export {
-  InvalidEndpointTypeException,
-  RouteAlreadyInUseException,
-  type Background,
-  type BackgroundOptions,
-  type BatchEntry,
-  type BatchHandler,
-  type BatchRouteOptions,
-  type Handler,
-  type LegacyHandler,
-  type RouteOptions,
-  type WebSocketHandler,
-} from './worker/api/potassium/definition.js';
-export type { ServedFunctions } from './worker/api/serve-functions.js';
+export { run, type ServedFunctions } from './worker/api/run.js';
 export {
   Tensor,
   type AnyTensor,
@@ -96,26 +70,110 @@ export type { LocalConfig, MemoryConfig, StoreOptions } from './worker/api/store
 export { RedisConfig, S3Config } from './worker/api/store/config.js';
 export { Store } from './worker/api/store/store.js';
 
-/**
- * Serves the given functions from this process, as `banana-serve` would serve a file that exports them. Resolves when
- * the server has ended, with `process.exitCode` set; it should be the last line of the file. A worker runs the same
- * file and takes the functions from the same line. Rejects with a TypeError if `inference` is not a function.
- */
-export function serve(app: ServedFunctions): Promise<void>;
+// The former places of the two families, until the first release.
+export {
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  Potassium,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  Request,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  WebSocketRequest,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  RequestHeaders,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  Response,
+  /** @deprecated Import `Response` from `banana-serve/potassium`. */
+  Response as PotassiumResponse,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  InvalidEndpointTypeException,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  RouteAlreadyInUseException,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  type PotassiumOptions,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  type Background,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  type BackgroundOptions,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  type BatchEntry,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  type BatchHandler,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  type BatchRouteOptions,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  type Handler,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  type LegacyHandler,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  type RouteOptions,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  type WebSocketHandler,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  type WebSocketConnection,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  type TestClient,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  type TestRequest,
+  /** @deprecated Import it from `banana-serve/potassium`. */
+  type TestResponse,
+} from './potassium.js';
+export {
+  /** @deprecated Import it from `banana-serve/mms`. */
+  Context,
+  /** @deprecated Import it from `banana-serve/mms`. */
+  Dimension,
+  /** @deprecated Import it from `banana-serve/mms`. */
+  ModelHandler,
+  /** @deprecated Import it from `banana-serve/mms`. */
+  PredictionException,
+  /** @deprecated Import it from `banana-serve/mms`. */
+  type SystemProperties,
+  /** @deprecated Import it from `banana-serve/mms`. */
+  type Item,
+  /** @deprecated Import it from `banana-serve/mms`. */
+  type ItemPart,
+  /** @deprecated Import it from `banana-serve/mms`. */
+  type ItemResult,
+  /** @deprecated Import it from `banana-serve/mms`. */
+  type ItemValue,
+  /** @deprecated Import it from `banana-serve/mms`. */
+  type JsonValue,
+  /** @deprecated Import it from `banana-serve/mms`. */
+  type Manifest,
+  /** @deprecated Import it from `banana-serve/mms`. */
+  type MetricsStore,
+  /** @deprecated Import it from `banana-serve/mms`. */
+  type RequestProcessor,
+  /** @deprecated Import it from `banana-serve/mms`. */
+  type RequestProperties,
+} from './mms.js';
+
 /**
  * Serves an app from this process and resolves once the port is open; calls wait until a worker is ready. Rejects with
  * `code: 'SERVE_CONFIG'` if an option is wrong, with nothing started, and with the system's error if the port cannot be
  * opened. Signals are left to the caller, who should call `close()`.
+ * @example
+ * import { serve } from 'banana-serve';
+ * const server = await serve({ app: './app.ts', port: 0, workers: 2 });
+ * await server.ready;
+ * const reply = await fetch(server.url, { method: 'POST', body: '{"prompt":"hello"}' });
+ * await server.close();
  */
 export function serve(options?: ServeOptions): Promise<ServerHandle>;
+/** @deprecated Use `run`. */
+export function serve(app: ServedFunctions): Promise<void>;
 export function serve(given: ServeOptions | ServedFunctions = {}): Promise<ServerHandle | void> {
-  return isServedFunctions(given) ? serveFunctions(given) : serveFile(given);
+  return isServedFunctions(given) ? run(given) : startServer(given);
 }
 
 /**
  * Starts workers of an app and resolves with the app as a function once one is ready: no port is opened. `App` is the type of
  * the app's module, `typeof import('./embed.js')`, from which the types of input and answer follow. Rejects with a
  * `ServeError`: `SERVE_CONFIG` for a wrong option, with nothing started, else the reason why the app cannot start.
+ * @example
+ * import { supervise } from 'banana-serve';
+ * await using embed = await supervise('./embed.ts', { maxWorkers: 2 });
+ * const vector = await embed({ text: 'hello' }, { timeoutMs: 5000 });
  */
 export function supervise<App = OnnxModel>(
   app: `${string}.onnx`,
@@ -132,25 +190,6 @@ export async function supervise(app: string | URL, options: SuperviseOptions = {
 
 function isServedFunctions(given: ServeOptions | ServedFunctions): given is ServedFunctions {
   if (typeof given !== 'object' || given === null) return false;
-  const { inference, inferenceBatch } = given as Partial<BananaApp>;
+  const { inference, inferenceBatch } = given as Readonly<Record<string, unknown>>;
   return (inference ?? inferenceBatch) !== undefined;
 }
-
-async function serveFile(options: ServeOptions, appPlace = ''): Promise<ServerHandle> {
-  const { serve } = await import('#front');
-  return serve(options, { appPlace });
-}
-
-// Starts the server of an app that calls `serve()`; the files that authors import must not import the supervisor.
-setStarter({
-  async serve({ file, place }, options) {
-    const { EXIT_CODES, runServerProcess } = await import('#front');
-    const reason = await runServerProcess(() => serveFile({ ...options, app: file }, place));
-    process.exitCode = EXIT_CODES[reason].code;
-  },
-  async startForTest({ file, place }, options) {
-    const { startTestServer } = await import('#front');
-    const server = await startTestServer({ ...options, app: file }, place);
-    return { url: server.url, close: async () => void (await server.close()) };
-  },
-});

@@ -124,6 +124,11 @@ export const ERRORS = {
   { readonly status: number | null; readonly source: 'app' | 'server'; readonly message: string }
 >;
 
+/**
+ * The code of an error; docs/errors.md describes each.
+ * @example
+ * const mayRepeat: readonly ErrorCode[] = ['SERVE_QUEUE_FULL', 'SERVE_NOT_BEGUN'];
+ */
 export type ErrorCode = keyof typeof ERRORS;
 
 /** The status that a client receives; 500 for codes that are not meant for clients. */
@@ -151,7 +156,12 @@ export interface Issue {
   readonly message: string;
 }
 
-/** The only error class of this project. `message` is safe to show a client. */
+/**
+ * The errors of a server and of its calls, told apart by `code`. `message` is safe to show a client.
+ * @example
+ * const model = await supervise('./embed.ts');
+ * const answer = await model('hello').catch((error: ServeError) => error.code);
+ */
 export class ServeError extends Error {
   override readonly name = 'ServeError';
   readonly code: ErrorCode;

@@ -1,5 +1,5 @@
 /** Answers with the time at which it began, on a clock that all processes of this machine share. */
-import { Potassium, Response } from 'banana-serve';
+import { Potassium, Response } from 'banana-serve/potassium';
 
 const begun = () => ({ begunAtMs: performance.timeOrigin + performance.now() });
 

@@ -1,5 +1,5 @@
 /** A model whose workers its clients can occupy: with a stream without an end, and with a silent WebSocket. */
-import { Potassium, Response } from 'banana-serve';
+import { Potassium, Response } from 'banana-serve/potassium';
 import { inference } from './small.mjs';
 
 const app = new Potassium('holds-workers');

@@ -1,5 +1,5 @@
 /** The model of small.mjs as a Potassium app; `/background` is the same without a caller who waits. */
-import { Potassium, Response } from 'banana-serve';
+import { Potassium, Response } from 'banana-serve/potassium';
 import { inference } from './small.mjs';
 
 const app = new Potassium('small');

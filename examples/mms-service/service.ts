@@ -8,7 +8,8 @@
  * `service.ts` or `service.ts:handle` serves the function, `service.ts:DigitsService` the class.
  */
 import { join } from 'node:path';
-import { PredictionException, type AppConfig, type Context, type Item, type ItemResult } from 'banana-serve';
+import type { AppConfig } from 'banana-serve';
+import { PredictionException, type Context, type Item, type ItemResult } from 'banana-serve/mms';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 
 /** Up to eight waiting calls run together; a single call waits 5 ms for others. */

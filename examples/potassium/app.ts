@@ -6,7 +6,7 @@
  */
 import { fileURLToPath } from 'node:url';
 import { env, pipeline } from '@huggingface/transformers';
-import { Potassium, Response } from 'banana-serve';
+import { Potassium, Response } from 'banana-serve/potassium';
 
 const app = new Potassium('my_app').init(async () => {
   env.localModelPath = fileURLToPath(new URL('../fill-mask/models/', import.meta.url));

@@ -3,7 +3,11 @@
  * BF16.
  */
 
-/** The data of a tensor in row-major order, by its datatype. */
+/**
+ * The data of a tensor in row-major order, by its datatype.
+ * @example
+ * const pixels: TensorData['UINT8'] = Uint8Array.of(0, 128, 255);
+ */
 export interface TensorData {
   /** 1 for true, 0 for false. */
   BOOL: Uint8Array;
@@ -25,6 +29,11 @@ export interface TensorData {
   BYTES: readonly (Uint8Array | string)[];
 }
 
+/**
+ * A datatype of the Open Inference Protocol.
+ * @example
+ * const datatype: Datatype = 'FP32';
+ */
 export type Datatype = keyof TensorData;
 
 /** The class that holds the elements of each datatype. */
@@ -59,7 +68,11 @@ export function newData(datatype: Datatype, count: number): ArrayLike<unknown> {
 /** The limit of numpy before version 2. */
 export const MAX_DIMENSIONS = 32;
 
-/** `Float16Array`, of which this language level has no type. */
+/**
+ * `Float16Array`, of which this language level has no type.
+ * @example
+ * const half = (data: Float16Data) => new Tensor('FP16', [data.length], data);
+ */
 export interface Float16Data extends ArrayBufferView {
   readonly length: number;
   readonly [Symbol.toStringTag]: 'Float16Array';
@@ -68,6 +81,10 @@ export interface Float16Data extends ArrayBufferView {
 /**
  * A tensor. Apps get one for each input of a call in the Open Inference Protocol, and may return them by name. A plain
  * object with the same three fields is as good.
+ * @example
+ * export const inference = ({ image }: { image: Tensor<'FP32'> }) => ({
+ *   mean: new Tensor('FP32', [1], Float32Array.of(image.data.reduce((a, b) => a + b) / image.data.length)),
+ * });
  */
 export class Tensor<D extends Datatype = Datatype> {
   readonly datatype: D;
@@ -92,10 +109,18 @@ export class Tensor<D extends Datatype = Datatype> {
   }
 }
 
-/** A tensor of any datatype; a test of `datatype` tells TypeScript the type of `data`. */
+/**
+ * A tensor of any datatype; a test of `datatype` tells TypeScript the type of `data`.
+ * @example
+ * const sum = (tensor: AnyTensor) => (tensor.datatype === 'FP32' ? tensor.data.reduce((a, b) => a + b) : 0);
+ */
 export type AnyTensor = { [D in Datatype]: Tensor<D> }[Datatype];
 
-/** One input or output of an app that describes them. */
+/**
+ * One input or output of an app that describes them.
+ * @example
+ * const image: TensorSpec = { name: 'image', datatype: 'FP32', shape: [-1, 1, 28, 28] };
+ */
 export interface TensorSpec {
   readonly name: string;
   readonly datatype: Datatype;
@@ -103,7 +128,14 @@ export interface TensorSpec {
   readonly shape?: readonly number[];
 }
 
-/** The signature of an app: the names, datatypes and shapes of its inputs and outputs. */
+/**
+ * The signature of an app: the names, datatypes and shapes of its inputs and outputs.
+ * @example
+ * export const signature: Signature = {
+ *   inputs: [{ name: 'image', datatype: 'FP32', shape: [-1, 1, 28, 28] }],
+ *   outputs: [{ name: 'label', datatype: 'INT64', shape: [-1] }],
+ * };
+ */
 export interface Signature {
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];

@@ -24,6 +24,8 @@ const HOUSE_OPTIONS = [
 /**
  * Options of `supervise()`: those of a model, named as in docs/options.md, and a few that all functions of the program share,
  * which the first one decides. Durations are ms, or have a unit.
+ * @example
+ * const options: SuperviseOptions = { maxWorkers: 2, runTimeout: '10s', prints: 'ignore' };
  */
 export interface SuperviseOptions
   extends ProgramModelOptions, Pick<ProgramOptions, (typeof HOUSE_OPTIONS)[number]> {

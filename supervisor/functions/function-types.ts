@@ -4,7 +4,11 @@ import type { ServeError } from '../../protocol/errors.js';
 import type { AnyTensor, Datatype, TensorData } from '../../protocol/values/tensor.js';
 import type { ModelStatus } from '../models/model-status.js';
 
-/** Options of one call. */
+/**
+ * Options of one call of a function.
+ * @example
+ * const options: FunctionCallOptions = { timeoutMs: 5000, onProgress: (fraction) => console.log(fraction) };
+ */
 export interface FunctionCallOptions {
   /** Gives the call up when it is aborted: it loses its place in the queue, and the app's `ctx.signal` is aborted. */
   readonly signal?: AbortSignal | undefined;
@@ -44,10 +48,19 @@ export type AnswerOf<Output> =
           : O
     : never;
 
-/** A tensor of a model without code: one of one dimension is its data alone, unless their class does not say its datatype. */
+/**
+ * A tensor of a model without code: one of one dimension is its data alone, unless their class does not say its datatype.
+ * @example
+ * const values: TensorValue[] = [Float32Array.of(0, 1), new Tensor('FP32', [1, 2], Float32Array.of(0, 1))];
+ */
 export type TensorValue = AnyTensor | TensorData[Exclude<Datatype, 'BOOL' | 'FP16' | 'BF16' | 'BYTES'>];
 
-/** A model without code, as an app. */
+/**
+ * A model without code, as an app.
+ * @example
+ * const digits = await supervise<OnnxModel>('./digits.onnx');
+ * const { probabilities } = await digits({ image: new Tensor('FP32', [1, 64], new Float32Array(64)) });
+ */
 export interface OnnxModel {
   inference(inputs: Readonly<Record<string, TensorValue>>): Readonly<Record<string, TensorValue>>;
 }
@@ -63,7 +76,12 @@ type ArgumentsOf<App> =
 /** The answer of the app's function; `unknown` for an app of another kind. */
 export type OutputOf<App> = AnswerOf<ReturnType<InferenceOf<App>>>;
 
-/** Events of the workers of a function. */
+/**
+ * Events of the workers of a function.
+ * @example
+ * const model = await supervise('./embed.ts');
+ * model.events.on('death', ({ worker, how }) => console.error(worker, how));
+ */
 export interface FunctionEvents {
   /** A worker is ready. */
   ready: [{ readonly worker: number; readonly startMs: number }];
@@ -73,7 +91,13 @@ export interface FunctionEvents {
   failing: [ServeError];
 }
 
-/** A model as a function. Types follow from that of the app's module. */
+/**
+ * A model as a function. Types follow from that of the app's module.
+ * @example
+ * const embed: ModelFunction = await supervise('./embed.ts');
+ * const answer = await embed({ text: 'hello' });
+ * await embed.close();
+ */
 export interface ModelFunction<App = unknown> {
   (...args: ArgumentsOf<App>): Promise<OutputOf<App>>;
   /** The function of another route of the app, such as those of a Potassium app. */

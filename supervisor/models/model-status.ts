@@ -6,6 +6,11 @@
 import type { Task } from '../../protocol/wire/messages.js';
 import type { ScalingChange } from './scaling-changes.js';
 
+/**
+ * One version of a model and its workers.
+ * @example
+ * const waiting = ({ queue, inFlight }: ModelStatus) => queue.waiting + inFlight;
+ */
 export interface ModelStatus {
   readonly name: string;
   readonly version: string;
@@ -53,6 +58,11 @@ export interface ModelStatus {
   readonly workers: readonly WorkerStatus[];
 }
 
+/**
+ * The rules and the latest changes of a model that scales itself.
+ * @example
+ * const missing = (scaling: ScalingStatus, running: number) => scaling.wantedWorkers - running;
+ */
 export interface ScalingStatus {
   readonly wantedWorkers: number;
   readonly idleTimeoutMs: number;
@@ -63,7 +73,11 @@ export interface ScalingStatus {
   readonly changes: readonly ScalingChange[];
 }
 
-/** `busy`, `idle` or `frozen` (by SIGSTOP) once it is ready; else a state of docs/lifecycle.md, of the worker or of its slot. */
+/**
+ * `busy`, `idle` or `frozen` (by SIGSTOP) once it is ready; else a state of docs/lifecycle.md, of the worker or of its slot.
+ * @example
+ * const isReady = (state: WorkerStateName) => state === 'idle' || state === 'busy';
+ */
 export type WorkerStateName =
   | 'busy'
   | 'idle'
@@ -85,6 +99,11 @@ export type WorkerStateName =
   | 'closing'
   | 'closed';
 
+/**
+ * One worker of a model.
+ * @example
+ * const describe = ({ index, state, device }: WorkerStatus) => `${index}: ${state} on ${device}`;
+ */
 export interface WorkerStatus {
   readonly index: number;
   readonly state: WorkerStateName;
@@ -109,6 +128,11 @@ export interface WorkerStatus {
   readonly lastExit: WorkerExit | null;
 }
 
+/**
+ * The end of a worker.
+ * @example
+ * const describe = ({ how, why, during }: WorkerExit) => `${how} during ${during} ${why}`;
+ */
 export interface WorkerExit {
   /** Such as `signal SIGKILL` or `killed by the server: run timeout`. */
   readonly how: string;

@@ -17,7 +17,13 @@ export type { FullModelRef, ModelRef } from '../options/model-name.js';
 export type { Outcome } from './outcome.js';
 export type { WorkerBounds } from './bounds.js';
 
-/** A change that has taken effect; its workers may still be starting or stopping. */
+/**
+ * A change that has taken effect; its workers may still be starting or stopping.
+ * @example
+ * async function settle({ accepted, settled }: Accepted) {
+ *   console.log(accepted.name, (await settled).result);
+ * }
+ */
 export interface Accepted {
   readonly accepted: FullModelRef;
   /** Never rejects. */

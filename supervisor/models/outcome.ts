@@ -1,6 +1,11 @@
 /** The outcome of a change to a model. Register, scale, replace and unregister all end in this shape. */
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
 
+/**
+ * The outcome of a change to a model.
+ * @example
+ * const isDone = ({ result, ready, wanted }: Outcome) => result === 'done' && ready === wanted;
+ */
 export interface Outcome {
   /**
    * `done`: as many workers are ready as were asked for. `partial`: only some. `failed`: none, or nothing could be begun.

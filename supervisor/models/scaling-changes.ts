@@ -10,6 +10,11 @@ import { formatMs } from '../options/units.js';
  */
 export type ScalingWhy = Why | LeaveWhy | { readonly rule: 'change' | 'not-needed' };
 
+/**
+ * A worker that came or went, and the rule that decided.
+ * @example
+ * const line = ({ at, worker, change, why }: ScalingChange) => `${at} worker ${worker} ${change}: ${why}`;
+ */
 export interface ScalingChange {
   /** ISO 8601. */
   readonly at: string;

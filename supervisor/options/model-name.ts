@@ -2,13 +2,22 @@
 import { basename } from 'node:path';
 import { NotAllowed } from './units.js';
 
+/**
+ * A model by its name, and one of its versions if need be.
+ * @example
+ * const ref: ModelRef = { name: 'digits' };
+ */
 export interface ModelRef {
   readonly name: string;
   /** Default: the model's default version. */
   readonly version?: string | undefined;
 }
 
-/** A model's name and version. */
+/**
+ * A model's name and version.
+ * @example
+ * const ref: FullModelRef = { name: 'digits', version: '2' };
+ */
 export interface FullModelRef {
   readonly name: string;
   readonly version: string;

@@ -4,7 +4,12 @@ import type { SendAhead } from '../dispatch/batcher.js';
 import type { Dialects } from '../http/dialects/index.js';
 import type { OptionSource } from '../options/resolve.js';
 
-/** One of several models: its app, and its options where they differ from the server's. */
+/**
+ * One of several models: its app, and its options where they differ from the server's.
+ * @example
+ * const digits: ModelSource = { app: './digits.ts', workers: 2, runTimeout: '10s' };
+ * const server = await serve({ models: { digits, words: './words.ts' } });
+ */
 export interface ModelSource extends ProgramModelOptions {
   /** Path of the app; optional if `workerCommand` is given. */
   readonly app?: string;
@@ -14,7 +19,11 @@ export interface ModelSource extends ProgramModelOptions {
   readonly workerCommand?: readonly string[];
 }
 
-/** Options of `serve()`, named as in docs/options.md. Durations are numbers of ms, or strings as on the command line. */
+/**
+ * Options of `serve()`, named as in docs/options.md. Durations are numbers of ms, or strings as on the command line.
+ * @example
+ * const options: ServeOptions = { app: './app.ts', port: 0, workers: 2, logLevel: 'warn' };
+ */
 export interface ServeOptions extends Omit<ProgramOptions, 'models'> {
   /** Path of the app; default: `app` of the config file, else `app.ts` or another default name. */
   readonly app?: string;

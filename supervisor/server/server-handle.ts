@@ -6,6 +6,14 @@ import type { ModelSource } from '../plan/given-options.js';
 import type { ServerEnd, ServerStatus } from '../status/server-status.js';
 import type { CloseOptions } from './host/closing.js';
 
+/**
+ * A running server, as `serve` returns it.
+ * @example
+ * const server: ServerHandle = await serve({ app: './app.ts', port: 0 });
+ * await server.ready;
+ * console.log(server.url, server.status().model.workers.length);
+ * await server.close();
+ */
 export interface ServerHandle {
   /** Address of the server, such as `http://localhost:8000`; `unix:/path` for a socket. */
   readonly url: string;
@@ -40,10 +48,20 @@ export interface ServerHandle {
   kill(): void;
 }
 
+/**
+ * A model to add to a running server, or one that replaces another.
+ * @example
+ * const source: NamedSource = { name: 'digits', version: '2', app: './digits-2.ts' };
+ */
 export interface NamedSource extends ModelSource {
   readonly name: string;
 }
 
+/**
+ * The numbers of workers for `server.models.scale`.
+ * @example
+ * const options: ScaleOptions = { min: 1, max: 4 };
+ */
 export interface ScaleOptions {
   /** Starts workers if there are fewer. What is left out is as the options of a model that scales itself say; else the default is as many as the options say. */
   readonly min?: number;
@@ -53,11 +71,21 @@ export interface ScaleOptions {
   readonly drainTimeoutMs?: number;
 }
 
+/**
+ * Options of `server.models.replace`.
+ * @example
+ * const options: ReplaceOptions = { drainTimeoutMs: 10_000 };
+ */
 export interface ReplaceOptions {
   /** Time for replaced workers to finish their calls, in ms; default: `--drain-timeout`. */
   readonly drainTimeoutMs?: number;
 }
 
+/**
+ * Options of `server.models.unregister`.
+ * @example
+ * const options: UnregisterOptions = { drainTimeoutMs: 10_000 };
+ */
 export interface UnregisterOptions {
   /** Time for accepted calls to finish, in ms; default: `--drain-timeout`. */
   readonly drainTimeoutMs?: number;
@@ -66,6 +94,12 @@ export interface UnregisterOptions {
 /**
  * The models of a running server. Changes of a model take effect in the order of the calls; `settled` resolves when its
  * workers have started or ended, and never rejects.
+ * @example
+ * async function add(models: ModelsHandle) {
+ *   await models.register({ name: 'digits', app: './digits.ts' });
+ *   const { settled } = models.scale({ name: 'digits' }, { min: 2 });
+ *   return (await settled).result;
+ * }
  */
 export interface ModelsHandle {
   /**

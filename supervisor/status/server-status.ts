@@ -5,13 +5,22 @@ import type { BudgetStatus } from '../budget/memory-budget.js';
 import type { ModelStatus } from '../models/model-status.js';
 import type { SpareStatus } from '../processes/spare-processes.js';
 
-/** Why a server ended. */
+/**
+ * Why a server ended.
+ * @example
+ * const codeOf = ({ reason }: ServerEnd) => (reason === 'drained' ? 0 : 1);
+ */
 export interface ServerEnd {
   /** `drained`: every call was answered. `cut`: the drain timeout passed first. `failed`: no worker could start. */
   readonly reason: 'drained' | 'cut' | 'failed' | 'killed';
   readonly error: ServeError | null;
 }
 
+/**
+ * The answer to `GET /status`, and of `server.status()`.
+ * @example
+ * const answered = ({ replies }: ServerStatus) => replies['ok'] ?? 0;
+ */
 export interface ServerStatus {
   /**
    * `ready`: a model has a ready worker, and every model that the server started with was ready or has given up.

@@ -27,29 +27,34 @@ function packageFiles(root: string, name: string, where: string): Record<string,
   return {
     [`${folder}package.json`]: `{ "name": "${name}", "version": "0.0.0", "main": "./index.js" }`,
     [`${folder}index.js`]: `exports.where = '${where}'; exports.Potassium = class {};`,
+    [`${folder}potassium.js`]: 'exports.Potassium = class {};',
   };
 }
 
 /** Tells whether every way of importing gives the one package, and where its other packages lie. */
 const HANDLER = `
   app.handler('/', async () => {
-    const imported = await import('banana-serve');
-    const required = createRequire(HERE)('banana-serve');
-    const { version } = createRequire(HERE)('banana-serve/package.json');
-    const isOne = [imported, required].every((face) => face.Potassium === Potassium && face.Response === Response);
+    const requireHere = createRequire(HERE);
+    const faces = [await import('banana-serve'), await import('banana-serve/potassium')];
+    faces.push(requireHere('banana-serve'), requireHere('banana-serve/potassium'));
+    const services = [await import('banana-serve/mms'), requireHere('banana-serve/mms'), faces[0]];
+    const { version } = requireHere('banana-serve/package.json');
+    const isOne =
+      faces.every((face) => face.Potassium === Potassium && face.Response === Response) &&
+      services.every((face) => face.ModelHandler === services[0].ModelHandler);
     return new Response({ json: { isOne, hasVersion: version.length > 0, from: from.where } });
   });`;
 
 const ES = `
   import { createRequire } from 'node:module';
-  import { Potassium, Response } from 'banana-serve';
+  import { Potassium, Response } from 'banana-serve/potassium';
   import from from 'from-start';
   const HERE = import.meta.url;
   export const app = new Potassium('anywhere').init(() => ({}));${HANDLER}`;
 
 const CJS = `
   const { createRequire } = require('node:module');
-  const { Potassium, Response } = require('banana-serve');
+  const { Potassium, Response } = require('banana-serve/potassium');
   const from = require('from-start');
   const HERE = __filename;
   const app = new Potassium('anywhere').init(() => ({}));${HANDLER}
@@ -58,7 +63,7 @@ const CJS = `
 /** A source that TypeScript compiles to a CommonJS module. */
 const TS = `
   import { createRequire } from 'node:module';
-  import { Potassium, Response } from 'banana-serve';
+  import { Potassium, Response } from 'banana-serve/potassium';
   import * as from from 'from-start';
   enum Kind { A = 'anywhere' }
   const HERE = __filename;

@@ -36,7 +36,7 @@ const HUGE: Sources = {
 };
 
 const POTASSIUM: Sources = {
-  TypeScript: `import { Potassium, Response } from 'banana-serve';
+  TypeScript: `import { Potassium, Response } from 'banana-serve/potassium';
 export const app = new Potassium('own');
 app.handler('/', (context, request) => {
   request.metrics.counter('pictures', 2);
@@ -153,7 +153,7 @@ withEachRuntime(({ language, app }) => {
 
 test('a Potassium app in JavaScript has them in its init, too', LIMIT, async (t) => {
   const app = editedApp(t, {
-    'app.mjs': `import { Potassium } from 'banana-serve';
+    'app.mjs': `import { Potassium } from 'banana-serve/potassium';
 export const app = new Potassium('own').init((workerNum, { metrics }) => {
   metrics.counter('loads', workerNum + 1);
   return {};

@@ -87,7 +87,7 @@ const MISTAKES: readonly Mistake[] = [
     TypeScript: form(
       {
         'app.mjs':
-          "import { Potassium } from 'banana-serve';\nexport function createApp() {\n  return new Potassium('made');\n}",
+          "import { Potassium } from 'banana-serve/potassium';\nexport function createApp() {\n  return new Potassium('made');\n}",
       },
       `${HERE}/app.mjs:3: this Potassium app is not created while the file is imported. Call the function that creates it at the top level of the file and export its result: \`export default createApp()\`, with your function's name.`,
     ),
@@ -105,7 +105,7 @@ const MISTAKES: readonly Mistake[] = [
     TypeScript: form(
       {
         'app.mjs':
-          "import { Potassium } from 'banana-serve';\nexport const apps = [new Potassium('listed')];",
+          "import { Potassium } from 'banana-serve/potassium';\nexport const apps = [new Potassium('listed')];",
       },
       `${HERE}/app.mjs:2: this file makes a Potassium app and does not export it as its default. Add \`export default app\`, or \`module.exports = app\` in CommonJS.`,
     ),
@@ -159,7 +159,7 @@ const MISTAKES: readonly Mistake[] = [
     TypeScript: form(
       {
         'app.mjs':
-          "import { Potassium } from 'banana-serve';\nconst app = new Potassium('x');\napp.init(async function* () {\n  yield {};\n});\nexport default app;",
+          "import { Potassium } from 'banana-serve/potassium';\nconst app = new Potassium('x');\napp.init(async function* () {\n  yield {};\n});\nexport default app;",
       },
       `${HERE}/app.mjs:3: \`init\` is a generator, so its body would not run. Make it a plain or an async function`,
     ),

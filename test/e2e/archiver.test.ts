@@ -22,7 +22,7 @@ const LIMIT = { timeout: 240_000 };
 
 const HANDLER = `
   import { readFileSync } from 'node:fs';
-  import type { Item } from 'banana-serve';
+  import type { Item } from 'banana-serve/mms';
   enum Kind { Cat = 'cat' }
   export const handle = (data: Item[] | null) =>
     data?.map(() => ({ kind: Kind.Cat, labels: readFileSync('data/labels.txt', 'utf8') })) ?? null;`;

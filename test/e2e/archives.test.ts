@@ -32,7 +32,7 @@ function oldArchive(): Promise<Buffer> {
 /** Says what it finds in its folder, what it was started from, and that its imports mean what they shall. */
 const HANDLER = `
   import { readFileSync } from 'node:fs';
-  import { PredictionException, type Context, type Item } from 'banana-serve';
+  import { PredictionException, type Context, type Item } from 'banana-serve/mms';
   import { greeting } from 'a-package';
   enum Kind { Archive = 'archive' }
   export function handle(data: Item[] | null, context: Context) {

@@ -308,7 +308,7 @@ test('no call times out in the queue because it waits for others to join its bat
   await server.stop();
 });
 
-test('serve({ inferenceBatch }) serves a batch function that starts itself', LIMIT, async (t) => {
+test('serve({ inferenceBatch }), the former name of run, serves a batch function that starts itself', LIMIT, async (t) => {
   const server = await startBy(t, [process.execPath, fixture('batches-serve.mjs')], {
     env: { TEST_PORT: '0' },
   });

@@ -5,14 +5,16 @@ import { editedApp } from '../helpers/edited-app.js';
 import { ROOT, call, eventually, runCommand } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
-const [ESM, CJS] = [`${ROOT}dist/index.js`, `${ROOT}dist/index.cjs`];
 const LISTEN = "{ host: '127.0.0.1', port: 0 }";
 
 const MAKES = `const app = new Potassium('guarded').init(() => ({ by: 'init' }));
 app.handler('/', (context, request) => new Response({ json: { by: context.by, got: request.json } }));
 `;
-const imports = (names: string, from = ESM): string => `import { ${names} } from ${JSON.stringify(from)};\n`;
-const requires = (names: string): string => `const { ${names} } = require(${JSON.stringify(CJS)});\n`;
+const entry = (names: string, extension: string): string =>
+  JSON.stringify(`${ROOT}dist/${names === 'run' ? 'index' : 'potassium'}.${extension}`);
+const imports = (names: string, extension = 'js'): string =>
+  `import { ${names} } from ${entry(names, extension)};\n`;
+const requires = (names: string): string => `const { ${names} } = require(${entry(names, 'cjs')});\n`;
 const IS_MAIN = 'process.argv[1] === import.meta.filename';
 
 const STARTED: readonly (readonly [what: string, file: string, text: string, flags: readonly string[]])[] = [
@@ -37,14 +39,14 @@ const STARTED: readonly (readonly [what: string, file: string, text: string, fla
   [
     'TypeScript as CommonJS, with tsx',
     'app.ts',
-    `${imports('Potassium, Response', CJS)}${MAKES}if (require.main === module) void app.serve(${LISTEN});\n`,
+    `${imports('Potassium, Response', 'cjs')}${MAKES}if (require.main === module) void app.serve(${LISTEN});\n`,
     ['--import', 'tsx'],
   ],
   [
     'functions that are exported as well',
     'app.mjs',
-    `${imports('serve')}export const inference = (got) => ({ by: 'init', got });
-if (${IS_MAIN}) await serve({ inference, host: '127.0.0.1', port: 0 });\n`,
+    `${imports('run')}export const inference = (got) => ({ by: 'init', got });
+if (${IS_MAIN}) await run({ inference, host: '127.0.0.1', port: 0 });\n`,
     [],
   ],
 ];
@@ -76,10 +78,10 @@ const REFUSED: readonly (readonly [what: string, text: string, args: readonly st
   ],
   [
     'functions that are served behind a guard and not exported',
-    `${imports('serve')}const inference = () => 1;
-if (${IS_MAIN}) await serve({ inference, host: '127.0.0.1', port: 0 });\n`,
+    `${imports('run')}const inference = () => 1;
+if (${IS_MAIN}) await run({ inference, host: '127.0.0.1', port: 0 });\n`,
     [],
-    /app\.mjs:3: a worker that imports this file does not reach this serve\(\)\..*also export the functions/,
+    /app\.mjs:3: a worker that imports this file does not reach this run\(\)\..*also export the functions/,
   ],
 ];
 

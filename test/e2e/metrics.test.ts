@@ -93,7 +93,7 @@ describe('the address of metrics', LIMIT, () => {
     const app = join(folder, 'app.mjs');
     writeFileSync(
       app,
-      `import { Potassium, Response } from 'banana-serve';
+      `import { Potassium, Response } from 'banana-serve/potassium';
 const app = new Potassium('own');
 app.handler('/metrics', () => new Response({ json: { own: true } }));
 export default app;\n`,

@@ -9,7 +9,7 @@ import { call, eventually, fixture, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
-const SERVICE = `import { Dimension } from 'banana-serve';
+const SERVICE = `import { Dimension } from 'banana-serve/mms';
 export function handle(data, context) {
   if (data === null) {
     context.metrics.addSize('Labels', 2, null, 'kB', [new Dimension('Kind', 'file')]);

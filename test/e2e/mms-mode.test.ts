@@ -14,7 +14,7 @@ const FORMS = {
   service: SERVICE,
   banana: 'export const inference = (input) => ({ banana: input });',
   potassium: `
-  import { Potassium, Response } from 'banana-serve';
+  import { Potassium, Response } from 'banana-serve/potassium';
   export const app = new Potassium('p').init(() => ({}));
   app.handler('/', (_context, { json }) => new Response({ json: { potassium: json } }));`,
   mortal: `

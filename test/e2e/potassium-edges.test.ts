@@ -15,7 +15,7 @@ import { spawn } from 'node:child_process';
 const LIMIT = { timeout: 240_000 };
 
 const HEAD = `
-  import { Potassium, Response } from 'banana-serve';
+  import { Potassium, Response } from 'banana-serve/potassium';
   const app = new Potassium('edges');
 `;
 
@@ -231,13 +231,13 @@ test('an app that is exported beside another is the one that its test client tes
   assert.equal(await printsOf(t, program), '"other"\n"default"\n');
 });
 
-test('two serve({ inference }) in one file serve each its own function', LIMIT, async (t) => {
+test('two run({ inference }) in one file serve each its own function', LIMIT, async (t) => {
   const path = appOf(
     t,
-    `import { serve } from 'banana-serve';
+    `import { run } from 'banana-serve';
      const options = { host: '127.0.0.1', port: 0, logLevel: 'info', drainLag: '0s' };
-     void serve({ inference: () => 'one', ...options });
-     void serve({ inference: () => 'two', ...options });`,
+     void run({ inference: () => 'one', ...options });
+     void run({ inference: () => 'two', ...options });`,
   );
   const program = runCommand([path], { t, command: process.execPath });
   const urls = (): string[] =>
@@ -255,7 +255,7 @@ test(
   async (t) => {
     const path = appOf(
       t,
-      `import { serve } from 'banana-serve'; void serve({ inference: () => 1 }); void serve({ inference: () => 2 });`,
+      `import { run } from 'banana-serve'; void run({ inference: () => 1 }); void run({ inference: () => 2 });`,
     );
     const command = runCommand([path, '--port', '0'], { t });
     assert.deepEqual(await command.ended, { code: 3, signal: null });

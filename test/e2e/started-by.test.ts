@@ -61,8 +61,8 @@ test('npm start of an app that serves itself: the server survives npm and its sh
   writeFileSync(
     join(cwd, 'app.mjs'),
     `import { setTimeout as delay } from 'node:timers/promises';
-     import { serve } from ${index};
-     await serve({ inference: async ({ ms }) => delay(ms, 'done') });`,
+     import { run } from ${index};
+     await run({ inference: async ({ ms }) => delay(ms, 'done') });`,
   );
   const server = await startBy(t, ['npm', 'start'], { cwd });
   server.starter.process.kill('SIGTERM');

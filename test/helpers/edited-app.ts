@@ -36,5 +36,5 @@ export function editedApp(t: Ending, files: Readonly<Record<string, string>>): E
 /** Module that apps in such a folder import to wait for cues. */
 export const CUES_MODULE = `${ROOT}test/fixtures/apps/lib/cues.mjs`;
 
-/** Path by which apps in such a folder import the package. */
-export const PACKAGE = `${ROOT}dist/index.js`;
+/** Path by which Potassium apps in such a folder import the package. */
+export const PACKAGE = `${ROOT}dist/potassium.js`;

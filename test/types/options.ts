@@ -3,7 +3,7 @@
  * error itself if the line is accepted.
  */
 import {
-  Potassium,
+  run,
   serve,
   type AppConfig,
   type AppServeOptions,
@@ -13,6 +13,7 @@ import {
   type ServeOptions,
   type ServerStatus,
 } from '../../index.js';
+import { Potassium } from '../../potassium.js';
 
 const inference = (input: { prompt: string }): string => input.prompt;
 const app = new Potassium('types');
@@ -23,13 +24,13 @@ export const refused = async (): Promise<void> => {
   // @ts-expect-error nor with an app
   await serve({ app: './app.ts', prot: 1 });
   // @ts-expect-error nor beside functions
-  await serve({ inference, prot: 1 });
+  await run({ inference, prot: 1 });
   // @ts-expect-error a server has a few levels
   await serve({ logLevel: 'loud' });
   // @ts-expect-error a number is no function
-  await serve({ inference: 5 });
+  await run({ inference: 5 });
   // @ts-expect-error a batch function returns an array
-  await serve({ inferenceBatch: () => 5 });
+  await run({ inferenceBatch: () => 5 });
   // @ts-expect-error there is no such option
   await app.serve({ prot: 1 });
   // @ts-expect-error workers are a number
@@ -85,9 +86,10 @@ const batchApp: BananaBatchApp<number, string> = {
 };
 
 export const allowed = async (): Promise<string> => {
-  await serve({ init: () => {}, inference, port: 0, runTimeout: '1m' });
-  await serve({ ...batchApp, inference, port: 0 });
-  await serve(batchApp);
+  await run({ init: () => {}, inference, port: 0, runTimeout: '1m' });
+  await run({ ...batchApp, inference, port: 0 });
+  await run(batchApp);
+  await serve(batchApp); // the former name
   await app.serve({ port: Number(process.env['PORT'] ?? 8000) });
   const server = await serve({ app: './app.ts', apiKey: process.env['KEY'], gpus: 0 });
   const status: ServerStatus = server.status();

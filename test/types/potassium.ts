@@ -2,7 +2,7 @@
  * The types of a Potassium app, as an author's editor checks them. Compiled and not run: `@ts-expect-error` marks each line that must be refused, and
  * one that is not refused any more is an error itself.
  */
-import { Potassium, Request, Response, type Background, type Handler } from '../../index.js';
+import { Potassium, Request, Response, type Background, type Handler } from '../../potassium.js';
 
 interface Prompt {
   readonly prompt: string;

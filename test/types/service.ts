@@ -10,7 +10,7 @@ import {
   type Item,
   type ItemPart,
   type ItemResult,
-} from '../../index.js';
+} from '../../mms.js';
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 function same<A, B>(..._proof: Equal<A, B> extends true ? [] : [never]): void {}

@@ -9,6 +9,11 @@ const NOT_TEXT =
 /**
  * Thrown, or returned, by an app of any kind: the client gets the status and the message, with the code
  * `SERVE_HTTP_ERROR`. Thrown for a batch, it is the answer of each of its calls.
+ * @example
+ * export function inference({ image }: { image?: string }) {
+ *   if (image === undefined) throw new HttpError(422, 'send an image');
+ *   return { chars: image.length };
+ * }
  */
 export class HttpError extends Error {
   override readonly name: string = 'HttpError';

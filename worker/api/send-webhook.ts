@@ -3,6 +3,11 @@
  * `import 'banana-serve'` may load another instance of this module: tsx, CommonJS and a second installed copy each load
  * their own, and all of them must find the same worker.
  */
+/**
+ * Options of `sendWebhook`.
+ * @example
+ * const options: SendWebhookOptions = { retries: 5, await: true };
+ */
 export interface SendWebhookOptions {
   /** Time limit of one attempt in ms, 1 to 60000; 10 s by default. */
   readonly timeoutMs?: number;
@@ -37,6 +42,10 @@ export function offerWebhooks(sender: WebhookSender): void {
  * has it, or with `{ await: true }` when it was delivered or given up. A receiver that is down, slow or refuses never
  * makes it reject: the server tries again, and logs a webhook that could not be delivered.
  * @throws TypeError if the URL is not valid, the JSON cannot be encoded or is over 16 MiB, or an option is wrong
+ * @example
+ * export async function inference({ notify }: { notify: string }) {
+ *   await sendWebhook(notify, { state: 'begun' }, { retries: 5 });
+ * }
  */
 export async function sendWebhook(
   url: string | URL,

@@ -6,7 +6,12 @@ import type { ProgramOptions } from '../../protocol/option-types.js';
 import type { AppPlace } from './in-worker.js';
 import type { TestServer } from './test-client.js';
 
-/** Options of `app.serve()`, by the names of docs/options.md; durations are ms or have a unit. */
+/**
+ * Options of `run` and of a Potassium app's `serve`, by the names of docs/options.md; durations are ms or have a unit.
+ * @example
+ * const options: AppServeOptions = { port: 8001, workers: 2, runTimeout: '30s' };
+ * await run({ inference: () => 1, ...options });
+ */
 export type AppServeOptions = ProgramOptions;
 
 /** `file` is the file that a worker imports; `place` selects one of its apps. */
@@ -28,8 +33,7 @@ export function setStarter(starter: Starter): void {
 }
 
 export function starter(): Starter {
-  if (current === null)
-    throw new Error("import serve from 'banana-serve'; this module cannot start a server");
+  if (current === null) throw new Error("import run from 'banana-serve'; this module cannot start a server");
   return current;
 }
 

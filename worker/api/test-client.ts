@@ -1,6 +1,11 @@
 /** A client for tests of an app: calls by path, answers as a whole. */
 import { ServeError } from '../../protocol/errors.js';
 
+/**
+ * A request of a test.
+ * @example
+ * const request: TestRequest = { json: { prompt: 'hello' }, headers: { 'X-Request-Id': '1' } };
+ */
 export interface TestRequest {
   readonly json?: unknown;
   readonly data?: string | Uint8Array;
@@ -8,6 +13,11 @@ export interface TestRequest {
   readonly contentType?: string;
 }
 
+/**
+ * The answer to a test, as a whole.
+ * @example
+ * const wordOf = ({ statusCode, json }: TestResponse) => (statusCode === 200 ? json : null);
+ */
 export interface TestResponse {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -17,6 +27,13 @@ export interface TestResponse {
   readonly json: unknown;
 }
 
+/**
+ * A server of the app for a test.
+ * @example
+ * const client: TestClient = await app.testClient();
+ * const { json } = await client.post('/', { json: { prompt: 'hello' } });
+ * await client.close();
+ */
 export interface TestClient {
   readonly url: string;
   post(path: string, request?: TestRequest): Promise<TestResponse>;

@@ -4,7 +4,13 @@ import type { ConfigOptions } from '../../protocol/option-types.js';
 import type { Signature } from '../../protocol/values/tensor.js';
 import type { Task } from '../../protocol/wire/messages.js';
 
-/** A logger whose lines appear in the server's log with worker and request id. */
+/**
+ * A logger whose lines appear in the server's log with worker and request id.
+ * @example
+ * export async function init({ log }: InitContext) {
+ *   log.info('model loaded', { layers: 12 });
+ * }
+ */
 export interface AppLog {
   debug(message: string, fields?: Record<string, unknown>): void;
   info(message: string, fields?: Record<string, unknown>): void;
@@ -14,12 +20,19 @@ export interface AppLog {
 
 /**
  * Names and values that identify one series of a metric. Use few values for each, because every combination is stored.
+ * @example
+ * const labels: MetricLabels = { language: 'en', cached: true };
  */
 export type MetricLabels = Readonly<Record<string, string | number | boolean>>;
 
 /**
  * Metrics of the app for `GET /metrics` (docs/metrics.md). Names and labels follow the rules of Prometheus: letters,
  * digits and underscores. A name or label that is not allowed throws a TypeError or a RangeError.
+ * @example
+ * export function inference(text: string, { metrics }: InferenceContext) {
+ *   metrics.histogram('prompt_chars', text.length);
+ *   return text;
+ * }
  */
 export interface AppMetrics {
   /** Adds to a number that only rises, summed over all workers. */
@@ -30,6 +43,13 @@ export interface AppMetrics {
   histogram(name: string, value: number, labels?: MetricLabels): void;
 }
 
+/**
+ * The worker that runs the app.
+ * @example
+ * export async function init({ worker }: InitContext) {
+ *   const device = worker.gpu === null ? 'cpu' : 'cuda'; // and `intraOpNumThreads: worker.threads`
+ * }
+ */
 export interface WorkerInfo {
   /** Slot number, from 0; it stays the same when the worker is restarted. */
   readonly index: number;
@@ -39,15 +59,35 @@ export interface WorkerInfo {
   readonly threads: number;
 }
 
+/**
+ * The argument of `init`.
+ * @example
+ * export async function init({ worker, log }: InitContext) {
+ *   log.info('loading', { worker: worker.index });
+ * }
+ */
 export interface InitContext {
   readonly worker: WorkerInfo;
   readonly log: AppLog;
   readonly metrics: AppMetrics;
 }
 
-/** Parameters by name; a whole number beyond 2^53 is a BigInt. */
+/**
+ * Parameters by name; a whole number beyond 2^53 is a BigInt.
+ * @example
+ * export const inference = (_input: unknown, { params }: InferenceContext) => ({ top: params['top_k'] ?? 5 });
+ */
 export type CallParams = Readonly<Record<string, string | number | bigint | boolean>>;
 
+/**
+ * The second argument of `inference`: the call, and the worker.
+ * @example
+ * export async function inference({ url }: { url: string }, ctx: InferenceContext) {
+ *   const image = await fetch(url, { signal: ctx.signal });
+ *   ctx.log.debug('fetched', { status: image.status });
+ *   return { bytes: (await image.arrayBuffer()).byteLength };
+ * }
+ */
 export interface InferenceContext {
   /** The request's id, also in the reply's `X-Request-Id` and in every log line of the call. */
   readonly requestId: string;
@@ -78,7 +118,11 @@ export interface InferenceContext {
   progress(fraction: number, text?: string): void;
 }
 
-/** A job: a call that outlives its client (docs/jobs.md). */
+/**
+ * A job: a call that outlives its client (docs/jobs.md).
+ * @example
+ * export const inference = (_input: unknown, { job }: InferenceContext) => ({ attempt: job?.attempt ?? 0 });
+ */
 export interface JobInfo {
   readonly id: string;
   /** Number of this attempt, from 1. */
@@ -88,6 +132,10 @@ export interface JobInfo {
 /**
  * The client of a WebSocket route. Messages are text or bytes, in both directions, of any length up to `--max-body`;
  * the app owns the bytes that it receives.
+ * @example
+ * app.websocket('/echo', async (_context, { ws }) => {
+ *   for await (const message of ws) await ws.send(message);
+ * });
  */
 export interface WebSocketConnection extends AsyncIterable<string | Uint8Array> {
   /**
@@ -108,7 +156,11 @@ export interface WebSocketConnection extends AsyncIterable<string | Uint8Array> 
   close(code?: number, reason?: string): Promise<void>;
 }
 
-/** One file of a `multipart/form-data` body. */
+/**
+ * One file of a `multipart/form-data` body.
+ * @example
+ * export const inference = ({ image }: { image: UploadedFile }) => ({ bytes: image.data.length });
+ */
 export interface UploadedFile {
   readonly filename: string;
   readonly contentType: string;
@@ -119,6 +171,8 @@ export interface UploadedFile {
 /**
  * Options that an app may set for itself; the flag, the environment and the config file take precedence. Durations have
  * a unit, `'500ms'`, `'30s'`, `'5m'`; sizes are `'10mb'` or a number of bytes.
+ * @example
+ * export const config: AppConfig = { runTimeout: '30s', queueSize: 64, concurrency: 8 };
  */
 export type AppConfig = ConfigOptions & {
   /**
@@ -142,7 +196,15 @@ export type AppConfig = ConfigOptions & {
   readonly text?: boolean;
 };
 
-/** The functions of a Banana app: exported by name, or together as the default export. */
+/**
+ * The functions of a Banana app: exported by name, or together as the default export.
+ * @example
+ * const app: BananaApp<{ prompt: string }> = {
+ *   inference: ({ prompt }) => ({ answer: prompt.toUpperCase() }),
+ *   example: { prompt: 'hello' },
+ * };
+ * export default app;
+ */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the app takes
 export interface BananaApp<Input = any, Output = unknown> {
   /** Runs once per worker, before the first call. */
@@ -190,7 +252,12 @@ export interface RerankInput {
   readonly documents: readonly string[];
 }
 
-/** A Banana app without `inference`: `inferenceBatch` also runs a single call, as a batch of one. */
+/**
+ * A Banana app without `inference`: `inferenceBatch` also runs a single call, as a batch of one.
+ * @example
+ * const app: BananaBatchApp<number> = { inferenceBatch: (inputs) => inputs.map((input) => 2 * input) };
+ * export default app;
+ */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the app takes
 export type BananaBatchApp<Input = any, Output = unknown> = Omit<BananaApp<Input, Output>, 'inference'> &
   Required<Pick<BananaApp<Input, Output>, 'inferenceBatch'>>;

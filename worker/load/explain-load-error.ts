@@ -54,14 +54,16 @@ function withCure(message: string): string {
 }
 
 /** Returns `file:line` of the first line of `path` that contains `text`; `file:1` if none does. */
-export function locateText(path: string, text: string): string {
+export function locateText(path: string, text: string | RegExp): string {
   let source: string;
   try {
     source = readFileSync(path, 'utf8');
   } catch {
     return path; // the line is optional; the file may be a virtual one
   }
-  const line = source.split('\n').findIndex((candidate) => candidate.includes(text));
+  const contains = (line: string): boolean =>
+    typeof text === 'string' ? line.includes(text) : text.test(line);
+  const line = source.split('\n').findIndex(contains);
   return `${path}:${Math.max(line, 0) + 1}`;
 }
 

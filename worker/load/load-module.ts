@@ -89,7 +89,7 @@ function appAt(
   if (verb === 'served' && nth === '1') {
     if (candidates.some(({ inference, inferenceBatch }) => inference ?? inferenceBatch)) return undefined;
     throw new AppLoadError(
-      `${locateText(path, 'serve(')}: a worker that imports this file does not reach this serve(). If a guard comes before it (${GUARDS}), which is false in a worker, also export the functions: \`export function inference(modelInputs) { … }\`.`,
+      `${locateText(path, RUNS)}: a worker that imports this file does not reach this run(). If a guard comes before it (${GUARDS}), which is false in a worker, also export the functions: \`export function inference(modelInputs) { … }\`.`,
     );
   }
   const what = `app number ${nth} that this file ${verb === 'made' ? 'makes' : 'serves'}`;
@@ -97,6 +97,9 @@ function appAt(
     `${path}: ${what} does not exist when a worker imports the file. Create it at the top level of the file, before any await, or in a file of its own.`,
   );
 }
+
+/** The call of `run`, also under its former name; not `session.run(`. */
+const RUNS = /(?<![.\w])(?:run|serve)\(/;
 
 const GUARDS = 'process.argv[1] === import.meta.filename, require.main === module';
 

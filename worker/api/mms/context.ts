@@ -5,7 +5,11 @@ import { addPythonNames } from './python-names.js';
 import { MetricsStore, takeMetrics, type StoredMetric } from './metrics-store.js';
 import { type RequestProperties, RequestProcessor, type ItemRequest } from './request-processor.js';
 
-/** System properties, by their names in Python and in TypeScript. */
+/**
+ * System properties, by their names in Python and in TypeScript.
+ * @example
+ * const fileIn = ({ modelDir }: SystemProperties, name: string) => `${modelDir}/${name}`;
+ */
 export interface SystemProperties {
   /** Absolute path of the model's folder, which is the working directory of the worker. */
   readonly model_dir: string;
@@ -47,6 +51,12 @@ export let processorOf: (context: Context, idx: number) => RequestProcessor | un
 /**
  * The context lives as long as the worker. The parts that belong to requests are replaced before each batch; `idx` is
  * the index of an item in `data`. While the model is being loaded there are no items, and methods that need one throw.
+ * @example
+ * export function handle(data: readonly Item[] | null, context: Context): ItemResult[] | null {
+ *   if (data === null) return null; // the model is loaded here
+ *   context.metrics.addCounter('Items', data.length);
+ *   return data.map((_item, idx) => ({ id: context.getRequestId(idx) }));
+ * }
  */
 export class Context {
   readonly modelName: string;

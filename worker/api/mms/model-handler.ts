@@ -5,6 +5,15 @@ import type { Item, ItemResult } from './item.js';
 /**
  * The base of a service: override at least `inference`. A file that exports exactly one class with a `handle` method is
  * a service; one instance is created per worker, without arguments, and `initialize` is awaited before the first batch.
+ * @example
+ * export class Lengths extends ModelHandler<string[]> {
+ *   override preprocess(data: readonly Item[]) {
+ *     return data.map(({ body }) => String(body));
+ *   }
+ *   override inference(texts: string[]) {
+ *     return texts.map(({ length }) => length);
+ *   }
+ * }
  */
 export abstract class ModelHandler<Input = readonly Item[], Output = readonly ItemResult[]> {
   /** Set by `initialize`. */

@@ -6,6 +6,8 @@ const BRAND = Symbol.for('banana-serve.mms.prediction-exception');
 /**
  * If `handle` throws it, every item of the batch fails; returned in place of a result, it fails that item alone. On
  * Multi Model Server's paths the client gets `errorCode` as the status, and the message.
+ * @example
+ * const check = (item: Item) => item['body'] ?? new PredictionException('send a body', 400);
  */
 export class PredictionException extends Error {
   override readonly name: string = 'PredictionException';

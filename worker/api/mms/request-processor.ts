@@ -14,9 +14,18 @@ export interface ItemRequest {
   progress(fraction: number, text?: string): void;
 }
 
-/** A string for each header, and `{ 'content-type': … }` for each field of the item. */
+/**
+ * A string for each header, and `{ 'content-type': … }` for each field of the item.
+ * @example
+ * const agentOf = (properties: RequestProperties) => String(properties['user-agent']);
+ */
 export type RequestProperties = Readonly<Record<string, string | { readonly 'content-type': string }>>;
 
+/**
+ * The request and the response of one item: `context.requestProcessor[idx]`.
+ * @example
+ * const refuse = (processor: RequestProcessor) => processor.reportStatus(404, 'Not here');
+ */
 export class RequestProcessor {
   readonly #request: ItemRequest;
   /** Returns the content types of the item's fields. */

@@ -15,30 +15,63 @@ export const DEFINITION = Symbol.for('banana-serve.potassium.definition');
 
 /* eslint-disable @typescript-eslint/no-explicit-any -- authors declare what their routes take and give */
 
-/** Answers a call. `context` is the result of `init`, the same object for all calls of one worker. */
+/**
+ * Answers a call. `context` is the result of `init`, the same object for all calls of one worker.
+ * @example
+ * const answer: Handler<{ calls: number }> = (context) => new Response({ json: context.calls });
+ */
 export type Handler<Context, Json = any, Output = any> = (
   context: Context,
   request: Request<Json>,
 ) => Response<NoInfer<Output>> | Promise<Response<NoInfer<Output>>>;
 
-/** The entry of one call in the result of a batch handler. An Error fails that call alone. */
+/**
+ * The entry of one call in the result of a batch handler. An Error fails that call alone.
+ * @example
+ * const entry: BatchEntry = new Error('this call alone fails');
+ */
 export type BatchEntry<Output = any> = Response<Output> | Error | Promise<Response<Output> | Error>;
 
-/** Answers the calls of a batch: returns one entry for each request, in their order. */
+/**
+ * Answers the calls of a batch: returns one entry for each request, in their order.
+ * @example
+ * const answers: BatchHandler<object> = (_context, requests) =>
+ *   requests.map(({ json }) => new Response({ json: { doubled: 2 * json } }));
+ * app.handler('/doubled', { batch: true }, answers);
+ */
 export type BatchHandler<Context, Json = any, Output = any> = (
   context: Context,
   requests: readonly Request<Json>[],
 ) => readonly BatchEntry<NoInfer<Output>>[] | Promise<readonly BatchEntry<NoInfer<Output>>[]>;
 
-/** Runs after its caller got the acknowledgement; the result is stored for `GET /_k/jobs/:id`. */
+/**
+ * Runs after its caller got the acknowledgement; the result is stored for `GET /_k/jobs/:id`.
+ * @example
+ * const train: Background<{ steps: number }> = async (context, request) => {
+ *   for (let step = 1; step <= context.steps; step += 1) request.progress(step / context.steps);
+ * };
+ */
 export type Background<Context, Json = any> = (context: Context, request: Request<Json>) => unknown;
 
-/** Serves one client and occupies the worker until it returns, which closes the connection. */
+/**
+ * Serves one client and occupies the worker until it returns, which closes the connection.
+ * @example
+ * const greet: WebSocketHandler<object> = (_context, { ws }) => ws.send('hello');
+ */
 export type WebSocketHandler<Context> = (context: Context, request: WebSocketRequest) => unknown;
 
-/** A handler of Potassium up to 0.0.4: JSON in, JSON out. */
+/**
+ * A handler of Potassium up to 0.0.4: JSON in, JSON out.
+ * @example
+ * const answer: LegacyHandler<object> = (_cache, jsonIn) => ({ out: jsonIn.prompt });
+ */
 export type LegacyHandler<Context, Json = any> = (cache: Context, jsonIn: Json) => unknown;
 
+/**
+ * Options of a route.
+ * @example
+ * app.handler('/upload', (_context, { body }) => new Response({ json: body.length }), { raw: true });
+ */
 export interface RouteOptions extends RepeatOptions {
   /** Accepts any body by its content type (bytes, MessagePack, multipart), not only JSON. */
   readonly raw?: boolean;
@@ -51,11 +84,20 @@ export interface RouteOptions extends RepeatOptions {
   readonly text?: boolean;
 }
 
-/** The route's function takes batches of requests, of at most `--batch-size`. */
+/**
+ * The route's function takes batches of requests, of at most `--batch-size`.
+ * @example
+ * const options: BatchRouteOptions = { batch: true, repeatable: true };
+ */
 export interface BatchRouteOptions extends RouteOptions {
   readonly batch: true;
 }
 
+/**
+ * Options of a background route.
+ * @example
+ * app.background('/train', () => {}, { resultWebhook: 'https://example.com/trained' });
+ */
 export interface BackgroundOptions extends RouteOptions {
   /** The URL to which the result is posted. */
   readonly resultWebhook?: string;
@@ -112,7 +154,11 @@ export function missing(path: string): () => never {
   };
 }
 
-/** An error in an app's definition, with Potassium's name. */
+/**
+ * A route that the app, or the server itself, has already.
+ * @example
+ * const isTaken = (error: unknown) => error instanceof RouteAlreadyInUseException;
+ */
 export class RouteAlreadyInUseException extends Error {
   override readonly name = 'RouteAlreadyInUseException';
 
@@ -121,7 +167,11 @@ export class RouteAlreadyInUseException extends Error {
   }
 }
 
-/** Another one, with the name and the text that Potassium has. */
+/**
+ * A route that is not text.
+ * @example
+ * const isMistake = (error: unknown) => error instanceof InvalidEndpointTypeException;
+ */
 export class InvalidEndpointTypeException extends Error {
   override readonly name = 'InvalidEndpointTypeException';
 

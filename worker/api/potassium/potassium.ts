@@ -36,6 +36,12 @@ interface NoPromise {
   readonly then?: never;
 }
 
+/**
+ * Options of `new Potassium`.
+ * @example
+ * const options: PotassiumOptions = { numWorkers: 2 };
+ * const app = new Potassium('my-app', options);
+ */
 export interface PotassiumOptions {
   /**
    * Number of workers on a machine without GPUs if the app is started with `app.serve()`; `--workers` on the command
@@ -46,6 +52,13 @@ export interface PotassiumOptions {
   readonly mode?: 'serve' | 'optimize';
 }
 
+/**
+ * An app of routes: `init` makes its context, and each route gets a function.
+ * @example
+ * const app = new Potassium('my-app').init(() => ({ model: (text: string) => text.toUpperCase() }));
+ * app.handler('/', (context, request) => new Response({ json: { answer: context.model(request.json.prompt) } }));
+ * export default app;
+ */
 export class Potassium<Context extends object = any> {
   readonly name: string;
   readonly options: PotassiumOptions;

@@ -1,4 +1,8 @@
-/** Request headers of a Potassium app: names match in any case, with `-` or `_`. */
+/**
+ * Request headers: names match in any case, with `-` or `_`.
+ * @example
+ * const tokenOf = (headers: RequestHeaders) => headers.require('Authorization').slice(7);
+ */
 export class RequestHeaders implements Iterable<[string, string]> {
   readonly #headers: Readonly<Record<string, string>>;
 

@@ -3,6 +3,14 @@ import type { CallInfo } from '../call-info.js';
 import type { AppLog, AppMetrics, CallParams, JobInfo, WebSocketConnection } from '../types.js';
 import { RequestHeaders } from './request-headers.js';
 
+/**
+ * The request of one call.
+ * @example
+ * app.handler('/', (_context, request: Request<{ prompt: string }>) => {
+ *   const language = request.headers.get('accept-language', 'en');
+ *   return new Response({ json: { language, prompt: request.json.prompt } });
+ * });
+ */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the route takes
 export class Request<Json = any> {
   /** The parsed body: JSON, or by its content type on a raw route. */
@@ -62,7 +70,13 @@ export class Request<Json = any> {
   }
 }
 
-/** The argument of a WebSocket route's function: the handshake, and the connection. */
+/**
+ * The argument of a WebSocket route's function: the handshake, and the connection.
+ * @example
+ * app.websocket('/chat', async (_context, request: WebSocketRequest) => {
+ *   await request.ws.send(`hello ${request.query.get('name')}`);
+ * });
+ */
 export class WebSocketRequest extends Request<null> {
   readonly ws: WebSocketConnection;
 

@@ -40,8 +40,13 @@ interface BodyResponse extends AnyResponse {
 export type ResponseInit<Json = unknown> = JsonResponse<Json> | BodyResponse;
 
 const ONE_OBJECT =
-  "the Response of banana-serve takes one object: new Response({ status: 201, json: { … } }); the web's is globalThis.Response";
+  "the Response of banana-serve/potassium takes one object: new Response({ status: 201, json: { … } }); the web's is globalThis.Response";
 
+/**
+ * The answer of a handler.
+ * @example
+ * app.handler('/made', () => new Response({ status: 201, json: { id: 5 }, headers: { 'X-One': '1' } }));
+ */
 export class Response<Json = unknown> {
   readonly [RESPONSE] = true;
   status: number;

@@ -71,7 +71,7 @@ const WAYS: readonly (readonly [what: string, files: ServiceFiles, handler: stri
   [
     'a ModelHandler with its steps',
     {
-      'service.ts': `import { ModelHandler, type Context, type Item } from 'banana-serve';
+      'service.ts': `import { ModelHandler, type Context, type Item } from 'banana-serve/mms';
         export class Digits extends ModelHandler<number[], number[]> {
           factor = 0;
           override async initialize(context: Context) { await super.initialize(context); this.factor = 2; }
@@ -364,7 +364,7 @@ test('a stream takes its type from its first chunk, and status and headers from 
 
 test('metrics of a load, of a batch and of a stream come with their calls, before these end', async (t) => {
   const worker = new ServiceWorker(t, {
-    'service.mjs': `import { Dimension } from 'banana-serve';
+    'service.mjs': `import { Dimension } from 'banana-serve/mms';
       export const handle = (data, context) => {
         const { metrics } = context;
         metrics.addCounter('Loads', data === null ? 1 : 2);

@@ -43,7 +43,7 @@ test('banana-serve without its optional packages imports, keeps values in memory
   const folder = scratchFolder(t);
   mkdirSync(join(folder, 'dist'));
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-  for (const part of ['index.js', 'protocol', 'worker']) {
+  for (const part of ['index.js', 'potassium.js', 'mms.js', 'start.js', 'protocol', 'worker']) {
     cpSync(join(ROOT, 'dist', part), join(folder, 'dist', part), { recursive: true });
   }
   const program = `

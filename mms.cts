@@ -1,0 +1,19 @@
+/** `require('banana-serve/mms')`; see index.cts. */
+import type * as Package from './mms.js' with { 'resolution-mode': 'import' };
+
+export type * from './mms.js' with { 'resolution-mode': 'import' };
+
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- the purpose of this file
+const loaded = require('./mms.js') as typeof Package;
+
+export const Context: typeof Package.Context = loaded.Context;
+export type Context = Package.Context;
+export const Dimension: typeof Package.Dimension = loaded.Dimension;
+export type Dimension = Package.Dimension;
+export const ModelHandler: typeof Package.ModelHandler = loaded.ModelHandler;
+export type ModelHandler<
+  Input = readonly Package.Item[],
+  Output = readonly Package.ItemResult[],
+> = Package.ModelHandler<Input, Output>;
+export const PredictionException: typeof Package.PredictionException = loaded.PredictionException;
+export type PredictionException = Package.PredictionException;

@@ -1,0 +1,43 @@
+/** `run({ init, inference })`: serves the Banana functions of a file from the file itself. */
+import { placeServed, serveInWorker } from './in-worker.js';
+import { appFile, starter, type AppServeOptions } from './starter.js';
+import { callingFile } from '../process/stack-frame.js';
+import type { BananaApp, BananaBatchApp } from './types.js';
+
+/**
+ * The functions of an app together with options of its server: `host`, `port` and the others of docs/options.md.
+ * @example
+ * import { run, type ServedFunctions } from 'banana-serve';
+ * const app: ServedFunctions = { inference: (input) => input, port: 8001, workers: 2 };
+ * await run(app);
+ */
+export type ServedFunctions = (BananaApp | BananaBatchApp) & AppServeOptions;
+
+/**
+ * Serves the given functions from this process, as `banana-serve` would serve a file that exports them. Resolves when
+ * the server has ended, with `process.exitCode` set; it should be the last line of the file. A worker runs the same
+ * file and takes the functions from the same line, where the promise never settles. Rejects with a TypeError if
+ * `inference` is not a function.
+ * @example
+ * import { run } from 'banana-serve';
+ * let model: (text: string) => string;
+ * const init = () => void (model = (text) => text.toUpperCase());
+ * const inference = ({ prompt }: { prompt: string }) => ({ answer: model(prompt) });
+ * await run({ init, inference, port: 8001 });
+ */
+export function run(app: ServedFunctions): Promise<void> {
+  const { inference, inferenceBatch } = app as Partial<BananaApp>;
+  const identity: unknown = inference ?? inferenceBatch;
+  if (typeof identity !== 'function') {
+    const what = `run({ inference }) needs a function, not ${typeof identity}`;
+    return Promise.reject(new TypeError(what));
+  }
+  const file = appFile(callingFile());
+  const place = placeServed(identity, file);
+  const inWorker = serveInWorker(app, place);
+  if (inWorker !== null) return inWorker;
+  const options: Record<string, unknown> = { ...app };
+  for (const name of ['init', 'inference', 'inferenceBatch', 'shutdown', 'example', 'config'])
+    delete options[name];
+  return starter().serve({ file, place }, options);
+}
