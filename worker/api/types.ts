@@ -239,14 +239,28 @@ export interface BananaApp<Input = any, Output = unknown> {
   readonly tokenInput?: boolean;
 }
 
-/** The input of an app with the task `embedding`. It returns a vector for each text, or `{ embeddings, tokens }`. */
+/**
+ * The input of an app with the task `embedding`. It returns a vector for each text, or `{ embeddings, tokens }`.
+ * @example
+ * export const task = 'embedding';
+ * export function inference({ input }: EmbeddingInput) {
+ *   return input.map((text) => [text.length, text.split(' ').length]);
+ * }
+ */
 export interface EmbeddingInput {
   readonly input: readonly string[];
   /** The length of the vectors, if the caller wants another than the model's. */
   readonly dimensions?: number;
 }
 
-/** The input of an app with the task `rerank`. It returns a number for each document, or `{ scores, tokens }`. */
+/**
+ * The input of an app with the task `rerank`. It returns a number for each document, or `{ scores, tokens }`.
+ * @example
+ * export const task = 'rerank';
+ * export function inference({ query, documents }: RerankInput) {
+ *   return documents.map((document) => (document.includes(query) ? 1 : 0));
+ * }
+ */
 export interface RerankInput {
   readonly query: string;
   readonly documents: readonly string[];
