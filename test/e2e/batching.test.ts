@@ -308,21 +308,25 @@ test('no call times out in the queue because it waits for others to join its bat
   await server.stop();
 });
 
-test('serve({ inferenceBatch }), the former name of run, serves a batch function that starts itself', LIMIT, async (t) => {
-  const server = await startBy(t, [process.execPath, fixture('batches-serve.mjs')], {
-    env: { TEST_PORT: '0' },
-  });
-  const answers = await Promise.all(['a', 'b'].map((input) => ask(server, input)));
-  assert.deepEqual(
-    answers.map((answer) => answer.json()),
-    [
-      { input: 'a', of: 2 },
-      { input: 'b', of: 2 },
-    ],
-  );
-  process.kill(server.pid, 'SIGINT');
-  await server.untilEnded();
-});
+test(
+  'serve({ inferenceBatch }), the former name of run, serves a batch function that starts itself',
+  LIMIT,
+  async (t) => {
+    const server = await startBy(t, [process.execPath, fixture('batches-serve.mjs')], {
+      env: { TEST_PORT: '0' },
+    });
+    const answers = await Promise.all(['a', 'b'].map((input) => ask(server, input)));
+    assert.deepEqual(
+      answers.map((answer) => answer.json()),
+      [
+        { input: 'a', of: 2 },
+        { input: 'b', of: 2 },
+      ],
+    );
+    process.kill(server.pid, 'SIGINT');
+    await server.untilEnded();
+  },
+);
 
 test('a test client calls batch routes, one by one or together as its options require', LIMIT, async (t) => {
   const program = runCommand([fixture('batches-test-client.mjs')], { t, command: process.execPath });
