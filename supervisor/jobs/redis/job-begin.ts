@@ -8,12 +8,12 @@
  */
 import { ServeError } from '../../../protocol/errors.js';
 import { deferred } from '../../machine/deferred.js';
-import { hasEnded, keptError, type BegunJob, type JobRecord, type JobTarget } from '../job-record.js';
-import { expired, expiresAt, failedUnrun, settled } from '../job-rules.js';
+import { hasEnded, keptError, type BegunJob, type JobTarget } from '../job-record.js';
+import { expired, expiresAt, failedUnrun } from '../job-rules.js';
 import type { HeldJob } from './held-jobs.js';
 import type { Fetched, FetchAhead, JobSteps, StepParts } from './job-steps.js';
 import { PREFIX } from './queue-name.js';
-import { fetchedRecord, LOST, workerName, type JobData } from './stored-job.js';
+import { fetchedRecord, workerName, type JobData } from './stored-job.js';
 
 export interface BeginParts extends StepParts {
   readonly steps: JobSteps;
@@ -107,16 +107,8 @@ export class JobBegin {
     const { steps, listener } = this.#parts;
     const { id, data, record } = job;
     const nowMs = Date.now();
-    const { createdAt, begunAt } = record;
-    const queueMs = (begunAt ?? nowMs) - createdAt;
-    if (hasEnded(data.record)) {
-      this.#parts.held.release(job);
-      return this.#drop(job, steps.putBack(job, data));
-    }
-    if (job.stalls > data.stalls || record.isCancelled) {
-      const lost = (): JobRecord => settled(job.record, { error: LOST, runMs: 0, queueMs }, nowMs, true);
-      return this.#drop(job, steps.endUnrun(job, lost));
-    }
+    if (hasEnded(data.record) || job.stalls > data.stalls || record.isCancelled)
+      return this.#drop(job, steps.giveBack(job, false));
     if (expiresAt(data.record) <= nowMs)
       return this.#drop(
         job,

@@ -134,9 +134,14 @@ export class JobSteps {
     return stored;
   }
 
-  /** No worker has begun it, or can. */
+  /** No worker has begun it, or can. One that has ended already, or whose last server has died, does not run again. */
   async giveBack(job: HeldJob, isLoss: boolean): Promise<void> {
     const { held, listener } = this.#parts;
+    if (hasEnded(job.data.record)) {
+      held.release(job);
+      return this.#putBack(job, job.data);
+    }
+    if (job.stalls > job.data.stalls) return this.endUnrun(job, () => lost(job.record));
     for (let hasRetaken = false; ;) {
       const next = givenBack(job.record, isLoss, Date.now());
       if (hasEnded(next)) return this.endUnrun(job, () => next);
@@ -183,18 +188,16 @@ export class JobSteps {
    * has put it there it goes back.
    */
   async lose(job: ReadJob): Promise<void> {
-    const { createdAt, begunAt } = job.record;
-    if (hasEnded(job.data.record)) return this.putBack(job, job.data);
+    if (hasEnded(job.data.record)) return this.#putBack(job, job.data);
     if (job.stalls <= job.data.stalls) {
       await this.#move(job, { to: 'front', data: job.data, at: expiryOf(job.data.record) });
       return;
     }
-    const outcome = { error: LOST, runMs: 0, queueMs: (begunAt ?? createdAt) - createdAt };
-    await this.moveWaiting(job, settled(job.record, outcome, Date.now(), true));
+    await this.moveWaiting(job, lost(job.record));
   }
 
   /** A job that has ended is not run again, whatever a tool of BullMQ does: it goes back. */
-  async putBack(job: Movable, data: JobData): Promise<void> {
+  async #putBack(job: Movable, data: JobData): Promise<void> {
     await this.#move(job, { to: 'back', data, at: data.record.end?.endedAt ?? 0 });
   }
 
@@ -270,6 +273,13 @@ export class JobSteps {
     const isSame = behindMs >= 0 && behindMs < SAME_MS;
     return (this.#lastEndMs = isSame ? this.#lastEndMs + 0.001 : endedAtMs);
   }
+}
+
+/** Its server has died. */
+function lost(record: JobRecord): JobRecord {
+  const { createdAt, begunAt } = record;
+  const outcome = { error: LOST, runMs: 0, queueMs: (begunAt ?? createdAt) - createdAt };
+  return settled(record, outcome, Date.now(), true);
 }
 
 /** Describes an end for dashboards: the facts of the answer as JSON, or the reason. */

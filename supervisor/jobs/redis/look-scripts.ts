@@ -131,10 +131,18 @@ if redis.call('SET', P .. 'clean', '1', 'NX', 'PX', ARGV[2]) then
       end
     end
   end
-  for _, id in ipairs(redis.call('HRANDFIELD', P .. 'jobs', 2)) do
-    local _, _, _, queue = entry(id)
-    if redis.call('EXISTS', base(queue) .. id) == 0 then drop(id) end -- somebody has removed it by a tool of BullMQ
-  end
+  -- Jobs that somebody has removed by a tool of BullMQ: all of them soon if they are many, for they take room.
+  local hasFound
+  repeat
+    hasFound = false
+    for _, id in ipairs(redis.call('HRANDFIELD', P .. 'jobs', 10)) do
+      local _, _, _, queue = entry(id)
+      if redis.call('EXISTS', base(queue) .. id) == 0 then
+        drop(id)
+        left, hasFound = left - 1, true
+      end
+    end
+  until not hasFound or left <= 0
 end
 return { queues, over, next[2] or '', redis.call('TIME') }
 `;

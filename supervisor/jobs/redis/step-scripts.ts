@@ -74,9 +74,13 @@ local function fetch(from)
     local i = first(open)
     local one = open[i]
     local job = fetchFrom(one.at, ARGV[from + 3], opts)
+    local _, _, _, queue = entry(job[2])
     if job[1] == 0 then
       one.isEmpty = true
       table.remove(open, i)
+    elseif queue ~= one.name then -- a tool of BullMQ has added it: no client has, and a copy would run a second time
+      redis.call('LREM', one.at .. 'active', 1, job[2])
+      redis.call('DEL', one.at .. job[2], one.at .. job[2] .. ':lock')
     else
       found[#found + 1] = { one.name, job[2], job[1] }
       most = one.most

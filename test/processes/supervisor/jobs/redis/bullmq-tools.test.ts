@@ -1,6 +1,6 @@
 /** Jobs are BullMQ's jobs: its own `Queue`, which dashboards use, reads where each is, with names, data, progress and reasons. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, before, test, type TestContext } from 'node:test';
 import { createNodeRedisClient, Queue } from 'bullmq';
 import { ServeError } from '../../../../../protocol/errors.js';
 import { nameOf, placeIn, PREFIX } from '../../../../../supervisor/jobs/redis/queue-name.js';
@@ -8,13 +8,27 @@ import type { JobData } from '../../../../../supervisor/jobs/redis/stored-job.js
 import { needs } from '../../../../helpers/needs.js';
 import { StoreBench } from '../../../../supervisor/jobs/conformance.js';
 import { RedisServer } from '../../../worker/api/store/redis-server.js';
-import { openFront } from './fronts.js';
+import { eventually } from '../../../../helpers/server.js';
+import { openFront, type Front } from './fronts.js';
 
 const isMissing = needs('redis-server');
+const QUEUE = nameOf({ model: 'm', version: null, route: '/' });
+
 let redis: RedisServer;
 if (isMissing === false) {
   before(async () => (redis = await RedisServer.start()));
   after(() => redis.down());
+}
+
+async function beside(
+  t: TestContext,
+  database: number,
+): Promise<Front & { bench: StoreBench; queue: Queue }> {
+  const opened = await openFront(redis.port, { database, lockMs: 1000 });
+  t.after(() => opened.store.close());
+  const connection = createNodeRedisClient(opened.link.commands) as never;
+  const queue = new Queue(QUEUE, { connection, prefix: PREFIX, skipVersionCheck: true });
+  return { ...opened, bench: new StoreBench(opened.store), queue };
 }
 
 test("BullMQ's own Queue shows the jobs of each state", { skip: isMissing, timeout: 60_000 }, async (t) => {
@@ -91,6 +105,76 @@ test("a job lies where BullMQ's own `add` puts it", { skip: isMissing, timeout: 
     await theirs.remove('their');
   }
 });
+
+test(
+  "what BullMQ's tools try again goes back: a job that has ended stays so",
+  { skip: isMissing, timeout: 60_000 },
+  async (t) => {
+    const { bench, store, queue } = await beside(t, 2);
+    const [answered, failed] = [await bench.accept({ priority: 2 }), await bench.accept({ priority: 1 })];
+    await bench.begin('1');
+    await bench.begin('2');
+    await bench.answer(answered, '1', '"out"');
+    await bench.fail(failed, '2');
+    const ends = await Promise.all([answered, failed].map((id) => bench.record(id)));
+    await queue.retryJobs({ state: 'completed' });
+    await queue.retryJobs({ state: 'failed' });
+    const waits = async (): Promise<number> =>
+      (await queue.getWaitingCount()) + (await queue.getActiveCount());
+    await eventually(
+      async () => (await bench.begin('again')).length === 0 && (await waits()) === 0,
+      10_000,
+      () => 'they wait',
+    );
+    assert.deepEqual(await Promise.all([answered, failed].map((id) => bench.record(id))), ends);
+    assert.equal(String(await store.readResult(answered)), '"out"');
+    assert.deepEqual([await queue.getCompletedCount(), await queue.getFailedCount()], [1, 1]);
+    const [urgent] = [await bench.accept()];
+    await (await queue.getJob(urgent))?.changePriority({ priority: 0 });
+    let begun: string[] = [];
+    await eventually(
+      async () => (begun = await bench.begin('c')).length > 0,
+      10_000,
+      () => 'it does not begin',
+    );
+    assert.deepEqual(begun, [urgent]);
+  },
+);
+
+test(
+  "what BullMQ's tools add is no job: a copy of one does not run, and others do",
+  { skip: isMissing, timeout: 60_000 },
+  async (t) => {
+    const { bench, queue } = await beside(t, 3);
+    const id = await bench.accept();
+    const { data } = (await queue.getJob(id)) as { data: object };
+    await queue.add('/', data);
+    await queue.add('/', { x: 1 }, { priority: 1 });
+    await queue.add('/', data, { jobId: await bench.accept({ route: '/other' }) });
+    assert.deepEqual([await bench.begin('1'), await bench.begin('2')], [[id], []]);
+    assert.deepEqual(await queue.getJobCounts('active', 'wait', 'prioritized'), {
+      active: 1,
+      wait: 0,
+      prioritized: 0,
+    });
+  },
+);
+
+test(
+  "what BullMQ's tools remove makes room within seconds, however much it is",
+  { skip: isMissing, timeout: 60_000 },
+  async (t) => {
+    const { bench, queue, link } = await beside(t, 4);
+    const ids = await Promise.all(Array.from({ length: 300 }, () => bench.accept()));
+    await queue.drain();
+    assert.equal(await bench.record(ids[0] as string).catch(() => null), null);
+    await eventually(
+      async () => (await link.commands.get('banana:bytes')) === '0',
+      20_000,
+      () => 'they take room',
+    );
+  },
+);
 
 test('the name of a queue is readable, has no colon, and says its place', () => {
   for (const [place, name] of [
