@@ -17,6 +17,8 @@ export type {
   BananaBatchApp,
   CallParams,
   EmbeddingInput,
+  Inference,
+  InferenceBatch,
   InferenceContext,
   InitContext,
   JobInfo,
@@ -25,6 +27,7 @@ export type {
   UploadedFile,
   WorkerInfo,
 } from './worker/api/types.js';
+export type { StandardSchema } from './worker/api/standard-schema.js';
 export { HttpError } from './worker/api/http-error.js';
 export type { AppServeOptions } from './worker/api/starter.js';
 export { run, type ServedFunctions } from './worker/api/run.js';

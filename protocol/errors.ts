@@ -100,6 +100,7 @@ export const ERRORS = {
   SERVE_INFERENCE_FAILED: { status: 500, source: 'app', message: 'The model failed on this call.' },
   // Its status counts only if the worker sent none: an app always chooses one.
   SERVE_HTTP_ERROR: { status: 500, source: 'app', message: 'The app refused this call.' },
+  SERVE_INPUT_INVALID: { status: 422, source: 'app', message: 'The input does not fit its schema.' },
   SERVE_OUTPUT_INVALID: { status: 500, source: 'app', message: "The model's output could not be encoded." },
   SERVE_OUTPUT_TOO_LARGE: {
     status: 500,
@@ -227,9 +228,9 @@ export function shuttingDown(): ServeError {
   return new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 });
 }
 
-/** Whether the app refused the call with a status from 400 to 499: the client's mistake, and no failure of the model. */
+/** Whether the app refused the call, by its schema or with a status from 400 to 499: the client's mistake, and no failure of the model. */
 export function isAppsRefusal({ code, status }: ServeError): boolean {
-  return code === 'SERVE_HTTP_ERROR' && status >= 400 && status < 500;
+  return code === 'SERVE_INPUT_INVALID' || (code === 'SERVE_HTTP_ERROR' && status >= 400 && status < 500);
 }
 
 /** Codes that a worker may send about one call. */
@@ -237,6 +238,7 @@ export const CALL_ERRORS = [
   'SERVE_BAD_BODY',
   'SERVE_INFERENCE_FAILED',
   'SERVE_HTTP_ERROR',
+  'SERVE_INPUT_INVALID',
   'SERVE_OUTPUT_INVALID',
   'SERVE_OUTPUT_TOO_LARGE',
   'SERVE_CANCELLED',

@@ -71,6 +71,10 @@ export const MAX_HEAD_BYTES = 1024 * 1024;
 /** Senders cut texts (errors, logs) to this length, so that several of them fit into one head. */
 export const MAX_TEXT_CHARS = 64 * 1024;
 
+/** Maximum bytes of a JSON Schema, and of all of an app together. */
+export const MAX_SCHEMA_BYTES = 256 * 1024;
+export const MAX_SCHEMAS_BYTES = 512 * 1024;
+
 /** Maximum characters of the text in a `progress`. */
 export const MAX_PROGRESS_CHARS = 200;
 
@@ -206,6 +210,8 @@ const ROUTE = record({
   maxBatch: orElse(positive, 1),
   /** Most times that a job of this route may begin; 1 unless the app says that its inputs may run again. */
   attempts: orElse(positive, 1),
+  /** JSON Schemas, as text, of what the client sends and gets; left out as far as nobody knows them. */
+  schemas: optional(record({ input: optional(text), output: optional(text) })),
 });
 
 /** A named tensor that an app takes or returns. */

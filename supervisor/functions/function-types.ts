@@ -65,8 +65,26 @@ export interface OnnxModel {
   inference(inputs: Readonly<Record<string, TensorValue>>): Readonly<Record<string, TensorValue>>;
 }
 
+/** The schema that an app exports under this name (Standard Schema); `unknown` if it has none. */
+type SchemaOf<App, Name extends string> = App extends { readonly [N in Name]: infer S }
+  ? S
+  : App extends { readonly default: { readonly [N in Name]: infer S } }
+    ? S
+    : unknown;
+
+interface Schema<Input, Output> {
+  readonly '~standard': {
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  };
+}
+
 /** The arguments of a call: the app's input, which may be left out if it may be for the app, and options. */
 type ArgumentsOf<App> =
+  SchemaOf<App, 'input'> extends Schema<infer I, unknown>
+    ? [input: I, options?: FunctionCallOptions]
+    : ArgumentsOfFunction<App>;
+
+type ArgumentsOfFunction<App> =
   Parameters<InferenceOf<App>> extends [infer I, ...unknown[]]
     ? [input: I, options?: FunctionCallOptions]
     : Parameters<InferenceOf<App>> extends [(infer I)?, ...unknown[]]
@@ -74,7 +92,8 @@ type ArgumentsOf<App> =
       : [input?: unknown, options?: FunctionCallOptions];
 
 /** The answer of the app's function; `unknown` for an app of another kind. */
-export type OutputOf<App> = AnswerOf<ReturnType<InferenceOf<App>>>;
+export type OutputOf<App> =
+  SchemaOf<App, 'output'> extends Schema<unknown, infer O> ? O : AnswerOf<ReturnType<InferenceOf<App>>>;
 
 /**
  * Events of the workers of a function.

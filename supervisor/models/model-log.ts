@@ -72,6 +72,13 @@ export class ModelLog {
   }
 
   callError(worker: number, call: CallMessage, error: ServeError): void {
+    if (error.code === 'SERVE_INPUT_INVALID' && call.job === undefined) {
+      const facts = { ...callFacts(call), status: call.statusOf(error), code: error.code };
+      this.#log.info(
+        { ...this.#who(worker), ...facts, paths: wrongPaths(error) },
+        'the input of a call is invalid',
+      );
+    }
     if (CALLERS_FAULT.has(error.code) || isAppsRefusal(error)) return;
     const text = error.detail === '' ? error.message : error.detail;
     const given = splitHeaderLines(call.headers).find(([name]) => name.toLowerCase() === 'traceparent')?.[1];
@@ -142,6 +149,13 @@ function firstLine(text: string): string {
 
 /** Errors that are not logged: the caller gets them, and may cause thousands of them. */
 const CALLERS_FAULT: ReadonlySet<ErrorCode> = new Set(['SERVE_BAD_BODY', 'SERVE_CANCELLED']);
+
+/** Where the input is wrong, for a line of the log: messages of issues may quote the input. */
+export function wrongPaths({ issues }: ServeError): string[] {
+  return issues.slice(0, MOST_PATHS).map(({ path }) => path.join('.'));
+}
+
+const MOST_PATHS = 10;
 
 /** Parses the fields of a worker's log line; text that is not JSON becomes one field. */
 function parseFields(fields: string): Record<string, unknown> {

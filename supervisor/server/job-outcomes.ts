@@ -9,6 +9,7 @@ import { isJson } from '../http/call/find-route.js';
 import type { CountedRequest, RequestObserver } from '../http/request/request-context.js';
 import type { EndedJob } from '../jobs/begins.js';
 import type { AnsweredJob } from '../jobs/job-record.js';
+import { wrongPaths } from '../models/model-log.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
 import { formatMs } from '../options/units.js';
@@ -56,6 +57,8 @@ function logFailed(log: Log, { record: { id, route }, job: call }: EndedJob, err
   const facts = { job: id, ...callFacts(call.message), status: statusOf(error), code: error.code };
   const name = `the background job ${id} of ${route}`;
   if (error.code === 'SERVE_JOB_CANCELLED') log.info(facts, `${name} was cancelled`);
+  else if (error.code === 'SERVE_INPUT_INVALID')
+    log.info({ ...facts, paths: wrongPaths(error) }, `the input of ${name} is invalid`);
   else if (isAppsRefusal(error)) log.info(facts, `${name} was refused by the app: ${error.message}`);
   else log.warn(facts, `${name} failed: ${error.message}`);
 }

@@ -19,6 +19,12 @@ const PROGRAMS = {
   root: { probe: ['sh', '-c', 'test "$(id -u)" -eq 0'], install: 'run the tests as root' },
   openssl: { probe: ['openssl', 'version'], install: 'apt-get install openssl' },
   python3: { probe: ['python3', '--version'], install: 'apt-get install python3' },
+  /** Version 2, for the Python of the apps; Debian has 1. */
+  pydantic: {
+    probe: ['python3', '-c', 'import pydantic; pydantic.TypeAdapter'],
+    install: 'pip install pydantic',
+    isRare: true,
+  },
   prometheus: { probe: ['prometheus', '--version'], install: 'apt-get install prometheus' },
   /** Debian's modules, which its own interpreter has. */
   pytest: {

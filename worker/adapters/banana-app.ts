@@ -5,6 +5,7 @@ import type { BananaApp } from '../api/types.js';
 import { onlyEntry } from './batch-entries.js';
 import type { CallInfo } from '../api/call-info.js';
 import { ANY_BATCH, WARM_UP, type LoadedApp, type WarmUp } from './loaded-app.js';
+import { exportedSchemas } from './schemas.js';
 import { signatureOf } from './signature.js';
 import { taskOf } from './task.js';
 import { assertFunctionOrNone, assertNoGenerator, configOf, shutdownOf, splitConfig } from './exports.js';
@@ -21,6 +22,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
   const app = exports as unknown as Partial<BananaApp>;
   const { forms, text, ...config } = configOf(exports);
   const { repeat, concurrency, modelOptions } = splitConfig(config);
+  const schemas = exportedSchemas(exports);
   const wishes = inputWishes({ forms, text }, 'export `config`');
   return {
     description: {
@@ -43,6 +45,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
       api: WARM_UP in exports ? 'none' : 'banana',
     },
     wishes: () => wishes,
+    ...(schemas === undefined ? {} : { schemas: () => schemas }),
     init: (ctx) => app.init?.(ctx),
     handle: (_route, input, ctx) =>
       app.inference === undefined ? inferAlone(app, input, ctx) : app.inference(input, ctx),

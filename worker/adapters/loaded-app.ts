@@ -2,6 +2,7 @@
 import type { LoadedInfo, Metric, StartSpec } from '../../protocol/wire/messages.js';
 import type { Signature } from '../../protocol/values/tensor.js';
 import type { InputWishes } from '../api/input-wishes.js';
+import type { RouteSchemas } from '../api/standard-schema.js';
 import type { CallInfo } from '../api/call-info.js';
 import type { InitContext } from '../api/types.js';
 
@@ -44,6 +45,8 @@ export interface LoadedApp {
   readonly description: OwnDescription;
   /** Kinds of body that a route accepts in addition to those that every route accepts. */
   wishes(route: string): InputWishes;
+  /** The schemas of a route; left out by apps that have none. */
+  schemas?(route: string): RouteSchemas | undefined;
   /** Called once before `init`; left out by apps that need none of this. */
   surround?(surroundings: Surroundings): void;
   /** Name of the function in the role of `init`, for error messages; `init` if left out. */

@@ -17,6 +17,7 @@ import { iteratorOf } from '../reply/stream.js';
 import { isResponse as isWebResponse } from '../reply/web-response.js';
 import { onlyEntry } from './batch-entries.js';
 import { assertNoGenerator, configOf, shutdownOf, splitConfig } from './exports.js';
+import { besideSignature } from './schemas.js';
 import { signatureOf } from './signature.js';
 import { taskOf } from './task.js';
 import { isThenable } from '../values/thenable.js';
@@ -38,6 +39,7 @@ export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): Lo
       api: 'potassium',
     },
     wishes: (route) => endpointOf(definition, route).wishes,
+    ...schemasOf(definition, exports),
     init: (ctx) => initContext(definition, ctx),
     handle: (route, input, ctx) => handle(definition, route, input, ctx),
     handleBatch: (route, inputs, ctxs) => handleBatch(definition, route, inputs, ctxs),
@@ -76,6 +78,17 @@ function routesOf({ endpoints, resultWebhook }: Definition, config: RepeatOption
     maxBatch: batch ? ANY_BATCH : 1,
     attempts: attemptsOf(repeat, config),
   }));
+}
+
+/** @throws a TypeError for a schema beside a signature */
+function schemasOf(
+  definition: Definition,
+  { signature }: Readonly<Record<string, unknown>>,
+): Pick<LoadedApp, 'schemas'> {
+  const [path] = [...definition.endpoints].find(([, { schemas }]) => schemas !== undefined) ?? [];
+  if (path === undefined) return {};
+  if (signature !== undefined) throw besideSignature(`\`signature\` is exported, and ${path} has a schema`);
+  return { schemas: (route) => endpointOf(definition, route).schemas };
 }
 
 async function initContext(definition: Definition, ctx: InitContext): Promise<void> {

@@ -1,4 +1,5 @@
 /** An error with which an app refuses a call: a status and a message for the client. */
+import type { SchemaIssue } from './standard-schema.js';
 
 /** Marks the class by a symbol, because a TypeScript app may have loaded another instance of this module. */
 const BRAND = Symbol.for('banana-serve.http-error');
@@ -19,17 +20,28 @@ export class HttpError extends Error {
   override readonly name: string = 'HttpError';
   readonly [BRAND] = true;
   readonly status: number;
+  readonly issues: readonly SchemaIssue[];
 
-  /** `status`: 400 to 599. @throws RangeError for any other; TypeError for a message that is not text */
-  constructor(status: number, message?: string, options?: ErrorOptions) {
+  /**
+   * `status`: 400 to 599. `issues`: the wrong values of the input, which the client gets in a list. @throws RangeError for
+   * any other status; TypeError for a message that is not text, or issues that are not a list
+   */
+  constructor(
+    status: number,
+    message?: string,
+    options: ErrorOptions & { readonly issues?: readonly SchemaIssue[] } = {},
+  ) {
     if (!isErrorStatus(status)) {
       throw new RangeError(
         `new HttpError(status, message): ${String(status)} is not a status from 400 to 599`,
       );
     }
     if (message !== undefined && typeof message !== 'string') throw new TypeError(NOT_TEXT);
+    const { issues = [] } = options;
+    if (!Array.isArray(issues)) throw new TypeError('new HttpError(status, message, { issues }): issues is not a list');
     super(message, options);
     this.status = status;
+    this.issues = issues;
   }
 }
 

@@ -4,6 +4,12 @@ import { appFile, starter, type AppServeOptions } from './starter.js';
 import { callingFile } from '../process/stack-frame.js';
 import type { BananaApp, BananaBatchApp } from './types.js';
 
+/** The members that are the app's, and no options of its server. */
+const OF_THE_APP = [
+  ...['init', 'inference', 'inferenceBatch', 'shutdown', 'example', 'config'],
+  ...['input', 'output', 'signature'],
+];
+
 /**
  * The functions of an app together with options of its server: `host`, `port` and the others of docs/options.md.
  * @example
@@ -37,7 +43,6 @@ export function run(app: ServedFunctions): Promise<void> {
   const inWorker = serveInWorker(app, place);
   if (inWorker !== null) return inWorker;
   const options: Record<string, unknown> = { ...app };
-  for (const name of ['init', 'inference', 'inferenceBatch', 'shutdown', 'example', 'config'])
-    delete options[name];
+  for (const name of OF_THE_APP) delete options[name];
   return starter().serve({ file, place }, options);
 }

@@ -3,6 +3,7 @@
 import type { ConfigOptions } from '../../protocol/option-types.js';
 import type { Signature } from '../../protocol/values/tensor.js';
 import type { Task } from '../../protocol/wire/messages.js';
+import type { Returned, SchemaInput, SchemaOutput, StandardSchema } from './standard-schema.js';
 
 /**
  * A logger whose lines appear in the server's log with worker and request id.
@@ -197,6 +198,43 @@ export type AppConfig = ConfigOptions & {
 };
 
 /**
+/**
+ * The function of an app that exports the schemas `input` and `output`.
+ * @example
+ * import { z } from 'zod';
+ * import type { Inference } from 'banana-serve';
+ * export const input = z.object({ prompt: z.string() });
+ * export const output = z.object({ text: z.string() });
+ * export const inference: Inference<typeof input, typeof output> = ({ prompt }) => ({ text: prompt.toUpperCase() });
+ */
+export type Inference<
+  In extends StandardSchema = StandardSchema,
+  Out extends StandardSchema = StandardSchema,
+> = (
+  modelInputs: SchemaOutput<In>,
+  ctx: InferenceContext,
+) => Returned<SchemaInput<Out>> | Promise<Returned<SchemaInput<Out>>>;
+
+/**
+ * The batch function of an app that exports the schemas `input` and `output`.
+ * @example
+ * import { z } from 'zod';
+ * import type { InferenceBatch } from 'banana-serve';
+ * export const input = z.number();
+ * export const output = z.number();
+ * export const inferenceBatch: InferenceBatch<typeof input, typeof output> = (inputs) => inputs.map((n) => 2 * n);
+ */
+export type InferenceBatch<
+  In extends StandardSchema = StandardSchema,
+  Out extends StandardSchema = StandardSchema,
+> = (
+  modelInputs: readonly SchemaOutput<In>[],
+  ctxs: readonly InferenceContext[],
+) => BatchAnswers<Returned<SchemaInput<Out>>> | Promise<BatchAnswers<Returned<SchemaInput<Out>>>>;
+
+type BatchAnswers<Answer> = readonly (Answer | Error | Promise<Answer | Error>)[];
+
+/**
  * The functions of a Banana app: exported by name, or together as the default export.
  * @example
  * const app: BananaApp<{ prompt: string }> = {
@@ -225,6 +263,10 @@ export interface BananaApp<Input = any, Output = unknown> {
   /** An input that runs once after `init`, before the worker counts as ready. */
   readonly example?: Input;
   readonly config?: AppConfig;
+  /** The schema of the input, of a library such as zod: it is checked before the function runs, which gets the result. */
+  readonly input?: StandardSchema;
+  /** The schema of the answer; the client gets the result. */
+  readonly output?: StandardSchema;
   /**
    * The inputs and outputs, for an app that is called with tensors: they are checked before `inference`, and clients can
    * ask for them.

@@ -3,12 +3,15 @@ import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { MAX_TEXT_CHARS, type Thrown } from '../../protocol/wire/messages.js';
 import { isErrorStatus, isHttpError, type HttpError } from '../api/http-error.js';
 import { isPredictionException, type PredictionException } from '../api/mms/prediction-exception.js';
+import { inputsOf, invalidInputOf, issuesWithin } from './invalid-input.js';
 import { stackOfApp } from '../process/stack-frame.js';
 import { isOutOfMemory } from './outlook.js';
 
-/** Never throws, because an app may throw anything. */
-export function failureOf(thrown: unknown): ServeError {
+/** `input`: what the app got. Never throws, because an app may throw anything. */
+export function failureOf(thrown: unknown, input?: unknown): ServeError {
   if (isServeError(thrown)) return thrown;
+  const refused = invalidInputOf(thrown, inputsOf(input));
+  if (refused !== null) return refused;
   const detail = stackOfApp(describeThrown(thrown).stack);
   const forClient = isHttpError(thrown)
     ? httpFailure(thrown, detail)
@@ -48,7 +51,8 @@ function httpFailure(thrown: HttpError, detail: string): ServeError | null {
   try {
     const { status } = thrown;
     if (!isErrorStatus(status)) return null;
-    return new ServeError('SERVE_HTTP_ERROR', message === '' ? undefined : message, { detail, status });
+    const issues = issuesWithin(thrown.issues);
+    return new ServeError('SERVE_HTTP_ERROR', message === '' ? undefined : message, { detail, status, issues });
   } catch {
     return null; // it counts as any other error
   }

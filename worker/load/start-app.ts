@@ -14,6 +14,7 @@ import { appLog } from '../report/app-log.js';
 import { CallContext, type CallSurroundings } from '../run/call-context.js';
 import { AppLoadError } from './explain-load-error.js';
 import { loadApp } from './load-app.js';
+import { acceptedInput, acceptedOutput } from '../adapters/schemas.js';
 import type { LoadedApp, OwnDescription } from '../adapters/loaded-app.js';
 import { sendMetrics } from '../report/send-metrics.js';
 import { outlookOf, type Outlook } from '../failures/outlook.js';
@@ -36,7 +37,7 @@ export class StartFailure extends Error {
 export async function importApp(spec: StartSpec): Promise<LoadedApp> {
   try {
     if (spec.service !== undefined) enter(spec.service.modelDir);
-    return await loadApp(spec);
+    return await withDescribedSchemas(await loadApp(spec), spec.app);
   } catch (thrown) {
     const { message, stack } = describeThrown(thrown);
     if (!(thrown instanceof AppLoadError))
@@ -44,6 +45,13 @@ export async function importApp(spec: StartSpec): Promise<LoadedApp> {
     const outlook = thrown.permanent ? 'permanent' : outlookOf(thrown);
     throw new StartFailure('SERVE_APP_INVALID', message, '', outlook);
   }
+}
+
+/** Adds the JSON Schemas of the app's routes to its description. */
+async function withDescribedSchemas(app: LoadedApp, path: string): Promise<LoadedApp> {
+  if (app.schemas === undefined) return app;
+  const { describeSchemas } = await import('./describe-schemas.js');
+  return { ...app, description: { ...app.description, routes: await describeSchemas(app, path) } };
 }
 
 /**
@@ -135,7 +143,15 @@ async function runExample(
   };
   const ctx = new CallContext(call, [], start);
   const { consumeOutput } = await import('../reply/consume-output.js');
-  await start.prints.run('example', async () => consumeOutput(await app.handle(route, input, ctx), call));
+  const schemas = app.schemas?.(route);
+  await start.prints.run('example', async () => {
+    const accepted = schemas?.input === undefined ? input : await acceptedInput(schemas.input, input);
+    const output = await app.handle(route, accepted, ctx);
+    await consumeOutput(
+      schemas?.output === undefined ? output : await acceptedOutput(schemas.output, output),
+      call,
+    );
+  });
 }
 
 /** Returns options as plain data, so that a function or a class instance in them does not break the message. */

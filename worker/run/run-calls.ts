@@ -18,12 +18,6 @@ import type { CallHost, Run, RunningCall } from './running-call.js';
 
 type Host = Pick<CallHost, 'app' | 'channel' | 'prints'>;
 
-/** A call whose body was read successfully. */
-interface Item {
-  readonly running: RunningCall;
-  readonly input: unknown;
-}
-
 /** Never throws. */
 export function runCalls(calls: readonly RunningCall[], run: Run, host: Host): void {
   if (calls.length === 1) runOne(calls[0] as RunningCall, host);
@@ -32,10 +26,14 @@ export function runCalls(calls: readonly RunningCall[], run: Run, host: Host): v
 
 function runOne(running: RunningCall, { app, prints }: Host): void {
   const { call, ctx, socket } = running;
+  const ask = (input: unknown): unknown => {
+    running.input = input;
+    return app.handle(call.route, input, ctx);
+  };
   const handle = (): unknown => {
     const input = socket ?? running.readInput(app.wishes(call.route));
-    if (isThenable(input)) return input.then((value) => app.handle(call.route, value, ctx));
-    return app.handle(call.route, input, ctx);
+    if (isThenable(input)) return input.then(ask);
+    return ask(input);
   };
   let output: unknown;
   try {
@@ -49,22 +47,23 @@ function runOne(running: RunningCall, { app, prints }: Host): void {
 
 /** Never rejects. */
 async function runBatch(calls: readonly RunningCall[], run: Run, host: Host): Promise<void> {
-  const items: Item[] = [];
+  const readable: RunningCall[] = [];
   for (const running of calls) {
     try {
       const input = running.readInput(host.app.wishes(running.call.route));
-      items.push({ running, input: isThenable(input) ? await input : input });
+      running.input = isThenable(input) ? await input : input;
+      readable.push(running);
     } catch (thrown) {
       running.fail(thrown);
     }
   }
-  await runItems(items, run, host);
+  await runTogether(readable, run, host);
 }
 
-/** Runs the items whose clients still wait, and answers them. */
-async function runItems(items: readonly Item[], run: Run, host: Host): Promise<void> {
-  const waited = items.filter(({ running }) => !running.cancelled);
-  for (const { running } of items) if (running.cancelled) running.fail(new ServeError('SERVE_CANCELLED'));
+/** Runs the calls whose clients still wait, and answers them. */
+async function runTogether(calls: readonly RunningCall[], run: Run, host: Host): Promise<void> {
+  const waited = calls.filter(({ cancelled }) => !cancelled);
+  for (const running of calls) if (running.cancelled) running.fail(new ServeError('SERVE_CANCELLED'));
   if (waited.length === 0) return;
   let entries: readonly unknown[];
   try {
@@ -74,19 +73,18 @@ async function runItems(items: readonly Item[], run: Run, host: Host): Promise<v
     await onThrown(waited, thrown, run, host);
     return;
   }
-  deliverTogether(run, host, () => waited.forEach(({ running }, i) => running.answer(entries[i])));
+  deliverTogether(run, host, () => waited.forEach((running, i) => running.answer(entries[i])));
 }
 
 /** Returns the result of the batch function. A single remaining call runs as it would without batching. */
-function askApp(items: readonly Item[], { app, prints }: Host): unknown {
-  const [{ running, input }] = items as [Item];
-  const { call, ctx } = running;
+function askApp(calls: readonly RunningCall[], { app, prints }: Host): unknown {
+  const [{ call, ctx, input }] = calls as [RunningCall];
   return prints.run(call.requestId, async () => {
-    if (items.length === 1) return [await app.handle(call.route, input, ctx)];
+    if (calls.length === 1) return [await app.handle(call.route, input, ctx)];
     return app.handleBatch?.(
       call.route,
-      items.map((item) => item.input),
-      items.map((item) => item.running.ctx),
+      calls.map((each) => each.input),
+      calls.map((each) => each.ctx),
     );
   });
 }
@@ -100,19 +98,19 @@ function entriesOrError(returned: unknown, count: number): readonly unknown[] {
   }
 }
 
-/** Called when none of these items has been answered. */
-async function onThrown(items: readonly Item[], thrown: unknown, run: Run, host: Host): Promise<void> {
-  const count = items.length;
+/** Called when none of these calls has been answered. */
+async function onThrown(calls: readonly RunningCall[], thrown: unknown, run: Run, host: Host): Promise<void> {
+  const count = calls.length;
   if (count > 1 && host.app.repeatable) {
-    for (const half of halvesOf(items)) {
+    for (const half of halvesOf(calls)) {
       await nextTurn(); // reads the cancels of clients that have left in the meantime
-      await new AsyncResource('banana-serve half').runInAsyncScope(() => runItems(half, run, host));
+      await new AsyncResource('banana-serve half').runInAsyncScope(() => runTogether(half, run, host));
     }
     return;
   }
   if (count > 1) hintOnce('repeatable', () => repeatableHint(count));
   const failure = count > 1 && isForOneCall(thrown) ? batchResponseError(count) : thrown;
-  deliverTogether(run, host, () => items.forEach(({ running }) => running.fail(failure)));
+  deliverTogether(run, host, () => calls.forEach((running) => running.fail(failure)));
 }
 
 /** Puts endings into the channel one after the other, so that they leave together. */

@@ -9,6 +9,7 @@ import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError } from '../../protocol/errors.js';
 import { MAX_TEXT_CHARS, type Call, type ReplyHead, type Thrown } from '../../protocol/wire/messages.js';
 import type { LoadedApp } from '../adapters/loaded-app.js';
+import { acceptedInput, acceptedOutput } from '../adapters/schemas.js';
 import { CallContext, type CallSurroundings } from './call-context.js';
 import { CallSocket } from './call-socket.js';
 import { failureOf, thrownAsText } from '../failures/failure.js';
@@ -71,6 +72,8 @@ export class RunningCall {
   #exchange: Exchange | null = null;
   /** True once no client waits for the call any more. */
   cancelled = false;
+  /** What the app got, until it has answered: its error may be about that. */
+  input: unknown = undefined;
   /** The error that failed the call; undefined if there was none. */
   thrown: unknown = undefined;
 
@@ -100,10 +103,16 @@ export class RunningCall {
     (this.#stream ?? this.socket)?.grant(bytes);
   }
 
-  /** Returns the app's input, or a promise of it. @throws SERVE_BAD_BODY (or rejects with it) */
+  /** Returns the app's input, or a promise of it. @throws SERVE_BAD_BODY, SERVE_INPUT_INVALID (or rejects with it) */
   readInput(wishes: InputWishes): unknown {
-    if (this.call.answer !== 'auto') return this.#readInExchange(wishes);
-    return readInput(this.call, this.ctx.body, wishes);
+    const { call, ctx } = this;
+    const input =
+      call.answer === 'auto' ? readInput(call, ctx.body, wishes) : this.#readInExchange(wishes);
+    const schema = this.#host.app.schemas?.(call.route)?.input;
+    if (schema === undefined) return input;
+    return isThenable(input)
+      ? input.then((read) => acceptedInput(schema, read))
+      : acceptedInput(schema, input);
   }
 
   async #readInExchange(wishes: InputWishes): Promise<unknown> {
@@ -120,8 +129,10 @@ export class RunningCall {
   /**
    * Answers with the value or promise that the app returned. Never throws: a value that cannot be sent fails the call.
    */
-  answer(output: unknown): void {
+  answer(returned: unknown): void {
     try {
+      const schema = this.#host.app.schemas?.(this.call.route)?.output;
+      const output = schema === undefined ? returned : acceptedOutput(schema, returned);
       if (!isThenable(output)) this.#deliver(output);
       // The callback of a thenable of the app may be called twice; a promise settles once.
       else
@@ -159,7 +170,7 @@ export class RunningCall {
       return;
     }
     this.thrown = thrown;
-    const error = failureOf(thrown);
+    const error = failureOf(thrown, this.input);
     this.ctx.end();
     const tells = this.#exchange?.isOfProgram === true && error !== thrown;
     sendError(this.#host.channel, this.call.id, error, this.runMs, tells ? thrownAsText(thrown) : undefined);
@@ -229,6 +240,7 @@ export class RunningCall {
   ): Promise<void> {
     const { call } = this;
     const { channel, prints, streamWindowBytes } = this.#host;
+    this.input = undefined; // a stream may run for hours
     const stream = new StreamSender(channel, call.id, streamWindowBytes);
     this.#stream = stream;
     if (this.ctx.aborted) stream.cancel();

@@ -1,5 +1,6 @@
 /** Formats errors as the house dialect does; other dialects use it too. */
 import { ERRORS, httpStatus, type ServeError } from '../../../protocol/errors.js';
+import { isBananaClient } from '../access/client-headers.js';
 import { SUPPORTED_CODINGS } from '../socket/receive-body.js';
 import type { Failure } from '../socket/refuse.js';
 import type { RequestContext } from '../request/request-context.js';
@@ -7,15 +8,29 @@ import type { RequestContext } from '../request/request-context.js';
 /** `context` is null for input that the HTTP parser refused. */
 export function houseFailure(error: ServeError, requestId: string, context: RequestContext | null): Failure {
   const detail = exposedDetail(error, context);
+  const status = statusOf(error);
+  const isHidden = context !== null && isHiddenStatus(status, error, context);
   return {
-    status: statusOf(error),
+    status: isHidden ? 500 : status,
     headers: {
       'Content-Type': detail === '' ? 'application/json' : 'text/plain; charset=utf-8',
       ...headersOfStatus(error),
     },
-    body: detail === '' ? errorBody(error, requestId) : Buffer.from(detail),
+    body: detail === '' ? errorBody(error, requestId, isHidden ? { status } : {}) : Buffer.from(detail),
   };
 }
+
+/**
+ * Whether the app refused a call of a Banana client with a status that this client does not report: it loses the body of
+ * nearly all of them, and repeats the call for five minutes after 400 and 423.
+ */
+function isHiddenStatus(status: number, { code }: ServeError, { request }: RequestContext): boolean {
+  const isOfApp = code === 'SERVE_HTTP_ERROR' || code === 'SERVE_INPUT_INVALID';
+  return isOfApp && !REPORTED.has(status) && request.method === 'POST' && isBananaClient(request.headers);
+}
+
+/** The statuses of errors that a Banana client reports with their body, and 503, after which it tries again. */
+const REPORTED: ReadonlySet<number> = new Set([401, 404, 413, 500, 503]);
 
 /** Returns the stack of an app that threw, if the operator shows it with `--expose-errors`; otherwise an empty text. */
 export function exposedDetail({ code, detail }: ServeError, context: RequestContext | null): string {

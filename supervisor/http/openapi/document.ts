@@ -32,6 +32,7 @@ export function openApiDocument(
   const errors = new ErrorReplies();
   const uniqueId = uniqueIds();
   const paths: Record<string, Record<string, object>> = {};
+  const schemas: Record<string, object> = {};
   for (const { operation, dialect } of routesFirst([...answeredOperations(dialects)])) {
     const { path, method, auth, isWebSocket, responses, failures = NONE } = operation;
     (paths[path] ??= {})[method] = {
@@ -48,12 +49,18 @@ export function openApiDocument(
       },
       security: requirementsOf(auth, keys),
     };
+    Object.assign(schemas, operation.schemas);
   }
+  const shared = errors.components();
   return {
     openapi: '3.1.0',
     info: { title, version: VERSION, description: DESCRIPTION },
     paths,
-    components: { ...errors.components(), securitySchemes: securitySchemes(keys) },
+    components: {
+      responses: shared.responses,
+      schemas: { ...schemas, ...shared.schemas },
+      securitySchemes: securitySchemes(keys),
+    },
   };
 }
 

@@ -19,6 +19,7 @@ export const CALL_FAILURES = failures(
   ['SERVE_INFERENCE_FAILED'],
   ['SERVE_INFERENCE_FAILED', 'prediction'],
   ['SERVE_INFERENCE_FAILED', 'out-of-memory'],
+  ['SERVE_INPUT_INVALID'],
   ['SERVE_OUTPUT_INVALID'],
   ['SERVE_OUTPUT_TOO_LARGE'],
   ['SERVE_WORKER_LOST'],

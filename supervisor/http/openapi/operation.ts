@@ -53,6 +53,8 @@ export interface DescribedOperation extends Omit<ApiOperation, `x-${string}`> {
   readonly ownsPath?: boolean;
   /** Errors of this server; the dialect's `fail` decides their statuses, and its `errorBody` describes their bodies. */
   readonly failures?: readonly ServeError[];
+  /** Components to which its schemas refer, by names that no other operation gives to another schema. */
+  readonly schemas?: Readonly<Record<string, object>>;
 }
 
 /**

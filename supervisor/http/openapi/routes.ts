@@ -1,12 +1,14 @@
 /**
  * Describes calls: of an app's routes at their own paths and below `/models/{name}`, and the parts of a call that every
- * dialect has. Inputs and outputs follow the app's signature, else its example, else they are free. They are free too while
+ * dialect has. Inputs and outputs follow the app's schemas, else its signature, else its example, else they are free. They are free too while
  * no worker has loaded the app.
  */
 import type { LoadedInfo, Route } from '../../../protocol/wire/messages.js';
 import type { Model } from '../../models/model.js';
 import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../access/client-headers.js';
 import { mainRouteOf } from '../../models/main-route.js';
+import { FIRST_VERSION, type FullModelRef } from '../../options/model-name.js';
+import { appSchema } from './app-schemas.js';
 import { CALL_FAILURES, HANDSHAKE_FAILURES } from './errors.js';
 import { operationIdOf, writtenPath, type DescribedOperation, type DescribedServer } from './operation.js';
 import {
@@ -70,6 +72,8 @@ export interface DescribedRoute {
   readonly input: JsonSchema;
   /** The JSON that it returns. */
   readonly output: JsonSchema;
+  /** Components to which these refer. */
+  readonly components?: Readonly<Record<string, object>>;
   /** An input; undefined if none is known. */
   readonly example?: unknown;
 }
@@ -80,15 +84,43 @@ interface DescribedRoutes {
   readonly main: DescribedRoute | null;
 }
 
-export function describedRoutes({ info, routes }: Pick<Model, 'info' | 'routes'>): DescribedRoutes {
+export function describedRoutes({
+  info,
+  routes,
+  spec,
+}: Pick<Model, 'info' | 'routes' | 'spec'>): DescribedRoutes {
   if (info === null || routes === null) return LOADING;
   const known = described.get(info);
   if (known !== undefined) return known;
   const main = mainRouteOf(routes);
-  const all = info.routes.map((route) => describeRoute(route, route.path === main ? info : null));
+  const all = info.routes.map((route) => {
+    const one = describeRoute(route, route.path === main ? info : null);
+    return route.schemas === undefined ? one : withSchemas(one, route.schemas, componentName(spec, route));
+  });
   const made = { all, main: all.find(({ path }) => path === main) ?? null };
   described.set(info, made);
   return made;
+}
+
+function componentName({ name, version }: FullModelRef, { path }: Route): string {
+  const words = path.split('/').map((word) => word.replace(/[^\w.-]/g, '_'));
+  return [name, version === FIRST_VERSION ? '' : version, ...words].filter((word) => word !== '').join('.');
+}
+
+/** `name`: the beginning of the names of its components. */
+function withSchemas(
+  route: DescribedRoute,
+  { input: inputText, output: outputText }: NonNullable<Route['schemas']>,
+  name: string,
+): DescribedRoute {
+  const input = inputText === undefined ? null : appSchema(inputText, `${name}.input`);
+  const output = outputText === undefined ? null : appSchema(outputText, `${name}.output`);
+  return {
+    ...route,
+    input: input?.schema ?? route.input,
+    output: output?.schema ?? route.output,
+    components: { ...input?.components, ...output?.components },
+  };
 }
 
 /** An example may be 64 KB of JSON, which is read only once. */
@@ -142,7 +174,7 @@ function parsed(example: string): unknown {
 
 /** The parts of every description of a call. */
 export function callParts(route: DescribedRoute) {
-  const { kind, takesOnlyJson, isNoCode, input, output, example } = route;
+  const { kind, takesOnlyJson, isNoCode, input, output, example, components } = route;
   const answer = {
     'application/json': { schema: output },
     ...(output === FREE ? { '*/*': { schema: BYTES } } : {}),
@@ -161,6 +193,7 @@ export function callParts(route: DescribedRoute) {
       ...(kind === 'handler' && !isNoCode ? OF_THE_APP : {}),
     },
     failures: CALL_FAILURES,
+    ...(components === undefined ? {} : { schemas: components }),
   };
 }
 

@@ -14,6 +14,7 @@ export interface JsonSchema {
   readonly required?: readonly string[];
   readonly additionalProperties?: boolean;
   readonly anyOf?: readonly JsonSchema[];
+  readonly $ref?: string;
 }
 
 /** A schema that allows every value. */

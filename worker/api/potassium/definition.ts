@@ -3,6 +3,7 @@ import type { Route } from '../../../protocol/wire/messages.js';
 import { parseWebhookUrl } from '../../../protocol/webhooks.js';
 import { inputWishes, type InputWishes } from '../input-wishes.js';
 import { repeatOptions, type RepeatOptions } from '../repeat-options.js';
+import { isSchema, type RouteSchemas, type StandardSchema } from '../standard-schema.js';
 import type { InitContext } from '../types.js';
 import type { Request, WebSocketRequest } from './request.js';
 import type { Response } from './response.js';
@@ -72,7 +73,8 @@ export type LegacyHandler<Context, Json = any> = (cache: Context, jsonIn: Json) 
  * @example
  * app.handler('/upload', (_context, { body }) => new Response({ json: body.length }), { raw: true });
  */
-export interface RouteOptions extends RepeatOptions {
+export interface RouteOptions<In extends StandardSchema = any, Out extends StandardSchema = any>
+  extends RepeatOptions, RouteSchemas<In, Out> {
   /** Accepts any body by its content type (bytes, MessagePack, multipart), not only JSON. */
   readonly raw?: boolean;
   /**
@@ -89,7 +91,10 @@ export interface RouteOptions extends RepeatOptions {
  * @example
  * const options: BatchRouteOptions = { batch: true, repeatable: true };
  */
-export interface BatchRouteOptions extends RouteOptions {
+export interface BatchRouteOptions<
+  In extends StandardSchema = any,
+  Out extends StandardSchema = any,
+> extends RouteOptions<In, Out> {
   readonly batch: true;
 }
 
@@ -98,13 +103,14 @@ export interface BatchRouteOptions extends RouteOptions {
  * @example
  * app.background('/train', () => {}, { resultWebhook: 'https://example.com/trained' });
  */
-export interface BackgroundOptions extends RouteOptions {
+export interface BackgroundOptions<In extends StandardSchema = any> extends Omit<RouteOptions<In>, 'output'> {
   /** The URL to which the result is posted. */
   readonly resultWebhook?: string;
 }
 
 export interface Endpoint {
   readonly kind: Route['kind'];
+  readonly schemas: RouteSchemas | undefined;
   readonly input: Route['input'];
   readonly wishes: InputWishes;
   readonly legacy: boolean;
@@ -127,7 +133,7 @@ export interface Definition {
 }
 
 /** The given options of any kind of route. */
-export type GivenOptions = BackgroundOptions & { readonly batch?: boolean };
+export type GivenOptions = RouteOptions & BackgroundOptions & { readonly batch?: boolean };
 
 /** @throws TypeError if an option has a wrong value */
 export function endpointOf(
@@ -140,11 +146,27 @@ export function endpointOf(
   if (typeof batch !== 'boolean') throw new TypeError(`${kind}('${path}'): batch must be true or false`);
   if (batch && kind !== 'handler')
     throw new TypeError(`${kind}('${path}'): only a handler can take calls in a batch`);
+  const schemas = schemasOf(kind, path, options);
   const wishes = inputWishes({ ...options }, `${kind}('${path}')`);
   const input = options.raw === true || wishes.forms || wishes.text ? 'any' : 'json';
   const repeat = repeatOptions({ ...options }, `${kind}('${path}')`);
   const webhook = options.resultWebhook === undefined ? null : parseWebhookUrl(options.resultWebhook).href;
-  return { kind, input, wishes, legacy: false, batch, webhook, repeat, run };
+  return { kind, schemas, input, wishes, legacy: false, batch, webhook, repeat, run };
+}
+
+function schemasOf(
+  kind: Route['kind'],
+  path: string,
+  { input, output }: RouteSchemas,
+): RouteSchemas | undefined {
+  for (const [name, schema] of Object.entries({ input, output })) {
+    const where = `${kind}('${path}'): ${name}`;
+    if (schema === undefined) continue;
+    if (!isSchema(schema)) throw new TypeError(`${where} must be a schema, such as z.object({ … })`);
+    if (kind === 'websocket' || (kind === 'background' && name === 'output'))
+      throw new TypeError(`${where}: only ${name === 'input' ? 'a handler and a background function have an input' : 'a handler has an answer'} to check`);
+  }
+  return input === undefined && output === undefined ? undefined : { input, output };
 }
 
 /** Replaces a route's function until it is given. */

@@ -25,6 +25,13 @@ import {
 } from './definition.js';
 import { noteMade, placeMade, serveInWorker, type AppPlace } from '../in-worker.js';
 import { appFile, starter, type AppServeOptions } from '../starter.js';
+import {
+  isSchema,
+  type Returned,
+  type SchemaInput,
+  type SchemaOutput,
+  type StandardSchema,
+} from '../standard-schema.js';
 import type { InitContext } from '../types.js';
 import { testClientOf, type TestClient } from '../test-client.js';
 import { callingFile } from '../../process/stack-frame.js';
@@ -110,6 +117,17 @@ export class Potassium<Context extends object = any> {
   ): Handler<Context, Json, Output>;
   /** Returns a function that takes the handler: `app.handler('/x')(fn)`. */
   handler(route?: string, options?: RouteOptions): <F extends Handler<Context>>(fn: F) => F;
+  /** Defines a route with schemas: its handler gets what `input` returns, and its client what `output` does. */
+  handler<In extends StandardSchema = StandardSchema, Out extends StandardSchema = StandardSchema>(
+    route: string,
+    options: RouteOptions<In, Out> & { readonly batch?: false },
+    fn: Handler<Context, SchemaOutput<In>, Returned<SchemaInput<Out>>>,
+  ): Handler<Context, SchemaOutput<In>, Returned<SchemaInput<Out>>>;
+  handler<In extends StandardSchema = StandardSchema, Out extends StandardSchema = StandardSchema>(
+    route: string,
+    options: BatchRouteOptions<In, Out>,
+    fn: BatchHandler<Context, SchemaOutput<In>, Returned<SchemaInput<Out>>>,
+  ): BatchHandler<Context, SchemaOutput<In>, Returned<SchemaInput<Out>>>;
   /** Defines a route whose calls run together: `app.handler('/x', { batch: true }, (context, requests) => [...])`. */
   handler<Json = any, Output = unknown>(
     route: string,
@@ -124,6 +142,9 @@ export class Potassium<Context extends object = any> {
   handler<Json = any>(fn: LegacyHandler<Context, Json>): LegacyHandler<Context, Json>;
   handler(first: unknown = '/', second?: unknown, third?: unknown): unknown {
     if (typeof first === 'function') {
+      const { input, output } = (second ?? {}) as GivenOptions;
+      if (isSchema(input) || isSchema(output))
+        throw new TypeError("app.handler(fn) takes no schema: name the route, as in app.handler('/', { input }, fn)");
       if (this.#endpoints.get('/')?.legacy === false) throw new RouteAlreadyInUseException('/');
       const endpoint = endpointOf('handler', '/', { raw: true }, first as Endpoint['run']);
       this.#endpoints.set('/', { ...endpoint, legacy: true });
@@ -138,8 +159,13 @@ export class Potassium<Context extends object = any> {
     fn: Background<Context, Json>,
     options?: BackgroundOptions,
   ): Background<Context, Json>;
+  background<In extends StandardSchema>(
+    route: string,
+    options: BackgroundOptions<In> & { readonly input: In },
+    fn: Background<Context, SchemaOutput<In>>,
+  ): Background<Context, SchemaOutput<In>>;
   background(route?: string, options?: BackgroundOptions): <F extends Background<Context>>(fn: F) => F;
-  background(route: unknown = '/', second?: unknown, third?: BackgroundOptions): unknown {
+  background(route: unknown = '/', second?: unknown, third?: unknown): unknown {
     return this.#register('background', route, second, third);
   }
 
@@ -149,8 +175,8 @@ export class Potassium<Context extends object = any> {
    */
   websocket(route: string, fn: WebSocketHandler<Context>): WebSocketHandler<Context>;
   websocket(route?: string): <F extends WebSocketHandler<Context>>(fn: F) => F;
-  websocket(route: unknown = '/', second?: unknown): unknown {
-    return this.#register('websocket', route, second, { raw: true });
+  websocket(route: unknown = '/', second?: unknown, third?: unknown): unknown {
+    return this.#register('websocket', route, second, { ...(third as object | undefined), raw: true });
   }
 
   /** @deprecated The name of `background` in Potassium 0.0.5 to 0.0.8. */

@@ -24,6 +24,10 @@ class Endpoint(NamedTuple):
     webhook: Optional[str]
     run: Callable[..., Any]
     repeat: RepeatOptions = RepeatOptions()
+    schema: Any = None
+    """The type of the input, such as a model of pydantic; None: any."""
+    answer: Any = None
+    """The type of the answer."""
 
 
 class Definition:
@@ -48,6 +52,8 @@ def declared_endpoint(
     result_webhook: Optional[str] = None,
     repeatable: Optional[bool] = None,
     attempts: Optional[int] = None,
+    input: Any = None,
+    output: Any = None,
 ) -> Endpoint:
     """A route whose function is not given yet. Raises TypeError or ValueError if an option is not valid."""
 
@@ -60,10 +66,13 @@ def declared_endpoint(
             raise TypeError(f"{where}: {name} must be True or False")
     if batch and kind != "handler":
         raise TypeError(f"{where}: only a handler can take calls in a batch")
-    input = "any" if raw or forms or text else "json"
+    for name, kind_of_value in {"input": input, "output": output}.items():
+        if kind_of_value is not None and not isinstance(kind_of_value, type):
+            raise TypeError(f"{where}: {name} must be a type, such as a model of pydantic")
+    body = "any" if raw or forms or text else "json"
     webhook = None if result_webhook is None else checked_url(result_webhook)
     repeat = repeat_options(repeatable, attempts, where)
-    return Endpoint(kind, input, forms, text, False, batch, webhook, missing, repeat)
+    return Endpoint(kind, body, forms, text, False, batch, webhook, missing, repeat, input, output)
 
 
 def legacy_endpoint(run: Callable[..., Any]) -> Endpoint:

@@ -74,18 +74,22 @@ class Potassium:
         batch: bool = False,
         repeatable: Optional[bool] = None,
         attempts: Optional[int] = None,
+        input: Any = None,
+        output: Any = None,
     ) -> Any:
         """A route whose caller waits for the `Response`.
 
         `raw`: takes any body by its content type. `forms`, `text`: takes JSON and these. `batch`: takes requests
         together, as many as `--batch-size` allows, in a list. `repeatable`: inputs may run again, so a job that was lost,
-        raised or passed its run limit is tried again, `attempts` (3) times in all. Used without parentheses, as in Potassium up to 0.0.4,
+        raised or passed its run limit is tried again, `attempts` (3) times in all. `input`, `output`: types that
+        pydantic 2 checks, models, dataclasses or TypedDicts; `request.json` is an instance of the first. Used without parentheses, as in Potassium up to 0.0.4,
         it defines the one handler, at `/`; a later one replaces it. Raises RouteAlreadyInUseException.
         """
         if callable(route):
             return self._legacy_handler(route)
         _warn_of(f"handler({route!r})", [] if gpu is _NOT_GIVEN else ["gpu"])
         options = dict(raw=raw, forms=forms, text=text, batch=batch, repeatable=repeatable, attempts=attempts)
+        options.update(input=input, output=output)
         return self._register("handler", path or route, options)
 
     def background(
@@ -100,11 +104,12 @@ class Potassium:
         result_webhook: Optional[str] = None,
         repeatable: Optional[bool] = None,
         attempts: Optional[int] = None,
+        input: Any = None,
     ) -> Callable[[F], F]:
-        """A route that answers at once, and runs after that. `repeatable` and `attempts` are as for `handler`. Raises
+        """A route that answers at once, and runs after that. The options are as for `handler`. Raises
         RouteAlreadyInUseException."""
         _warn_of(f"background({route!r})", [] if gpu is _NOT_GIVEN else ["gpu"])
-        options = dict(raw=raw, forms=forms, text=text, repeatable=repeatable, attempts=attempts)
+        options = dict(raw=raw, forms=forms, text=text, repeatable=repeatable, attempts=attempts, input=input)
         return self._register("background", path or route, dict(options, result_webhook=result_webhook))
 
     def async_handler(self, route: str = "/", result_webhook: Optional[str] = None) -> Callable[[F], F]:

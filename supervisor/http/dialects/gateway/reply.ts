@@ -55,11 +55,12 @@ export function plainReply(
  */
 export function failureReply(
   requestId: string,
-  { code, message }: Pick<ServeError, 'code' | 'message'>,
+  { code, message, issues = [] }: Failure,
   fields: ReplyFields = {},
 ): Buffer[] {
   const common = commonFields(requestId, `inference server error: ${message}`);
-  return [Buffer.from(asciiJson({ ...common, ...fields, code }))];
+  const found = issues.length === 0 ? {} : { issues };
+  return [Buffer.from(asciiJson({ ...common, ...fields, code, ...found }))];
 }
 
 /** Writes the reply for a job that has ended: its output or its error. */
@@ -73,7 +74,9 @@ function commonFields(id: string, message: string): ReplyFields {
   return { id, message, created: Math.floor(Date.now() / 1000), apiVersion: API_VERSION };
 }
 
-type Outcome = { readonly json: readonly Buffer[] } | Pick<ServeError, 'code' | 'message'>;
+type Failure = Pick<ServeError, 'code' | 'message'> & Partial<Pick<ServeError, 'issues'>>;
+
+type Outcome = { readonly json: readonly Buffer[] } | Failure;
 
 /**
  * Outcomes by the bodies of results: thousands of clients may wait for one result of many megabytes, which is scanned once.

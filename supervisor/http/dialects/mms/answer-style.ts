@@ -113,6 +113,12 @@ const ownOr = (text: string): MessageOf => {
   return ({ code, message }) => (message === ERRORS[code].message ? text : message);
 };
 
+/** The first wrong value of the input. */
+const firstIssue: MessageOf = ({ message, issues: [first] }) => {
+  if (first === undefined) return message;
+  return first.path.length === 0 ? first.message : `${first.path.join('.')}: ${first.message}`;
+};
+
 /** MMS has one message for a full queue and for no worker; ours adds which of the two it is. */
 const noWorker: MessageOf = ({ code, message }, model) => {
   const whose = model === '' ? '' : ` for model: ${model}`;
@@ -162,6 +168,7 @@ const ROWS: Readonly<Record<ErrorCode, Row>> = {
   SERVE_DEADLINE: row(504, TIMEOUT),
   SERVE_INFERENCE_FAILED: row(503, INTERNAL, always('Prediction failed')),
   SERVE_HTTP_ERROR: row(500, INTERNAL),
+  SERVE_INPUT_INVALID: row(400, BAD_REQUEST, firstIssue),
   SERVE_OUTPUT_INVALID: row(503, INTERNAL, ownOr('Unsupported model output data type.')),
   SERVE_OUTPUT_TOO_LARGE: row(500, INTERNAL),
   SERVE_INFERENCE_TIMEOUT: row(504, INTERNAL),

@@ -77,20 +77,20 @@ const ABSENT: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/^\/v2\/(?:system|cuda|xpu)sharedmemory(?:\/|$)/, 'shared memory; send tensors as bytes'],
 ];
 
-/** Errors have the house's statuses, and one field. */
+/** Errors have one field, and the house's statuses but 422. */
 function failure(error: ServeError, context: RequestContext | null): Failure {
   const detail = exposedDetail(error, context);
   const text = detail === '' ? textOf(error) : `${error.message}\n${detail}`;
   return {
-    status: statusOf(error),
+    status: error.code === 'SERVE_INPUT_INVALID' ? 400 : statusOf(error),
     headers: { 'Content-Type': 'application/json', ...headersOfStatus(error) },
     body: Buffer.from(JSON.stringify({ error: text })),
   };
 }
 
-/** The message with the wrong values of the input, for which the protocol has no field. */
-function textOf({ message, issues }: ServeError): string {
-  if (issues.length === 0) return message;
+/** The message with the wrong values of the input, for which the protocol has no field, unless it has them already. */
+function textOf({ code, message, issues }: ServeError): string {
+  if (issues.length === 0 || code === 'SERVE_INPUT_INVALID') return message;
   const places = issues.map(({ path, message: problem }) => `${path.join('.')}: ${problem}`);
   return `${message} ${places.join('; ')}`;
 }

@@ -15,9 +15,9 @@ const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
   SERVE_UPGRADE_REQUIRED: { Upgrade: 'websocket', 'Sec-WebSocket-Version': '13' },
 };
 
-function askWith(method: string, exposeErrors = false): RequestContext {
+function askWith(method: string, exposeErrors = false, headers: object = {}): RequestContext {
   return {
-    request: { method },
+    request: { method, headers },
     requestId: 'id',
     backend: { options: { exposeErrors } },
   } as unknown as RequestContext;
@@ -74,7 +74,7 @@ describe('open-inference sends with its status and the message as the only field
     test(code, () => {
       for (const context of [askWith('POST'), null]) {
         const { status, headers, body, closes } = fail(new ServeError(code, 'why'), 'id', context);
-        assert.equal(status, ERRORS[code].status ?? 500);
+        assert.equal(status, code === 'SERVE_INPUT_INVALID' ? 400 : (ERRORS[code].status ?? 500));
         assert.deepEqual(headers, { 'Content-Type': 'application/json', ...HEADERS[code] });
         assert.deepEqual([JSON.parse(body.toString()), closes], [{ error: 'why' }, undefined]);
       }
@@ -91,6 +91,22 @@ test('open-inference sends a stack and wrong values as text, because the protoco
   const issues = [{ path: ['rows', 0], message: 'too small' }];
   const refused = new ServeError('SERVE_HTTP_ERROR', 'Wrong.', { status: 422, issues });
   assert.deepEqual(textOf(refused), { error: 'Wrong. rows.0: too small' });
+});
+
+test("Banana's clients get a status of the app that they would hide as 500, with it in the error", () => {
+  const seen = (code: ErrorCode, status: number, context: RequestContext): unknown[] => {
+    const failure = dialectOf('banana').fail(new ServeError(code, 'why', { status }), 'id', context);
+    const { error } = JSON.parse(failure.body.toString()) as { error: { status?: number } };
+    return [failure.status, error.status];
+  };
+  const client = askWith('POST', false, { 'x-banana-request-id': '1' });
+  for (const status of [400, 403, 409, 418, 422, 423, 429, 502, 504])
+    assert.deepEqual(seen('SERVE_HTTP_ERROR', status, client), [500, status]);
+  for (const status of [401, 404, 413, 500, 503])
+    assert.deepEqual(seen('SERVE_HTTP_ERROR', status, client), [status, undefined]);
+  assert.deepEqual(seen('SERVE_INPUT_INVALID', 0, client), [500, 422]);
+  assert.deepEqual(seen('SERVE_BAD_BODY', 0, client), [400, undefined]);
+  assert.deepEqual(seen('SERVE_HTTP_ERROR', 422, askWith('POST')), [422, undefined]);
 });
 
 test("an app's stack is sent only with --expose-errors", () => {

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional
 from banana_worker.adapters.coroutine_functions import then
 from banana_worker.adapters.exports import APP_OPTIONS, ModuleApp, assert_no_generator, concurrency_of, function_or_none
 from banana_worker.adapters.parameters import with_context
+from banana_worker.adapters.schemas import BESIDE_SIGNATURE, annotated_schemas
 from banana_worker.adapters.signature import signature_of
 from banana_worker.adapters.task import takes_tokens, task_of
 from banana_worker.failures.app_function import WrongFunction
 from banana_worker.formats.input_wishes import InputWishes, input_wishes
 from banana_worker.protocol.messages import Route
 from banana_worker.run.batch_entries import only_entry
-from banana_worker.run.loaded_app import ANY_BATCH, Description, Example, LoadedApp
+from banana_worker.run.loaded_app import ANY_BATCH, Description, Example, LoadedApp, Schemas
 from banana_worker.run.repeat_options import attempts_of
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class BananaApp(ModuleApp):
         assert_no_generator(self.init_function)
         super().__init__(module)
         self._wishes = input_wishes(self.config, "`config`")
+        function = getattr(module, "inference", None)
+        self._schemas = annotated_schemas(function or module.inference_batch, function is None)
         max_batch = 1 if self._batch is None else ANY_BATCH
         self.description = Description(
             routes=[Route(_ROUTE, max_batch=max_batch, attempts=attempts_of(self.repeat))],
@@ -46,13 +49,18 @@ class BananaApp(ModuleApp):
             task=task_of(module),
             token_input=takes_tokens(module),
         )
-        self._function = getattr(module, "inference", None) or module.inference_batch
+        self._function = function or module.inference_batch
+        if self._schemas is not None and self.description.signature is not None:
+            raise TypeError(BESIDE_SIGNATURE % "`inference` declares a type")
 
     def function(self, route: str) -> Function:
         return self._function
 
     def wishes(self, route: str) -> InputWishes:
         return self._wishes
+
+    def schemas(self, route: str) -> Optional[Schemas]:
+        return self._schemas
 
     def init(self, ctx: InitContext) -> Any:
         return None if self._init is None else self._init(ctx)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, List
 from banana_worker.adapters.coroutine_functions import is_coroutine_function, then
 from banana_worker.adapters.exports import ModuleApp, assert_no_generator, concurrency_of, function_or_none
 from banana_worker.adapters.parameters import assert_takes, parameters_of
+from banana_worker.adapters.schemas import BESIDE_SIGNATURE, declared_schemas
 from banana_worker.adapters.signature import signature_of
 from banana_worker.adapters.task import takes_tokens, task_of
 from banana_worker.failures.sentences import kind_of
@@ -17,7 +18,7 @@ from banana_worker.formats.reply import JsonBody, Reply, ReplyHead
 from banana_worker.protocol.messages import Route
 from banana_worker.reply.response import JSON_TYPE, Response, reply_of_response
 from banana_worker.run.batch_entries import only_entry
-from banana_worker.run.loaded_app import ANY_BATCH, Description
+from banana_worker.run.loaded_app import ANY_BATCH, Description, Schemas
 from banana_worker.run.repeat_options import RepeatOptions, attempts_of
 from potassium.types import Request
 from potassium.websocket import AsyncWebSocket, WebSocket
@@ -45,6 +46,9 @@ class PotassiumApp(ModuleApp):
             task=task_of(module),
             token_input=takes_tokens(module),
         )
+        self._schemas = {path: declared_schemas(end.schema, end.answer) for path, end in self.definition.endpoints.items()}
+        if self.description.signature is not None and any(self._schemas.values()):
+            raise TypeError(BESIDE_SIGNATURE % "a route has a type")
         function_or_none(module, "shutdown")
         assert_no_generator(self.definition.init)
 
@@ -54,6 +58,9 @@ class PotassiumApp(ModuleApp):
     def wishes(self, route: str) -> InputWishes:
         endpoint = self._endpoint(route)
         return InputWishes(forms=endpoint.forms, text=endpoint.text)
+
+    def schemas(self, route: str) -> Optional[Schemas]:
+        return self._schemas[route]
 
     def init(self, ctx: InitContext) -> Any:
         func = self.definition.init

@@ -6,7 +6,7 @@ from typing import Any, Optional, cast
 
 from banana_worker.failures.app_function import traceback_or_place
 from banana_worker.failures.http_error import HttpError, is_error_status
-from banana_worker.failures.invalid_input import inputs_of, invalid_input_of
+from banana_worker.failures.invalid_input import inputs_of, invalid_input_of, issues_within
 from banana_worker.failures.outlook import is_out_of_memory
 from banana_worker.failures.thrown import class_names, is_a
 from banana_worker.protocol.errors import ServeError
@@ -18,7 +18,7 @@ def failure_of(thrown: BaseException, function: Any = None, input: Any = None) -
     if is_a(thrown, ServeError):
         return cast(ServeError, thrown)
     detail = traceback_or_place(thrown, function)
-    for_client = _failure_for_client(thrown, detail) or invalid_input_of(thrown, inputs_of(input), detail)
+    for_client = _failure_for_client(thrown, detail) or invalid_input_of(thrown, inputs_of(input))
     if for_client is not None:
         return for_client
     kind = "out-of-memory" if is_out_of_memory(thrown) else "exception"
@@ -40,7 +40,8 @@ def _http_failure(thrown: HttpError, detail: str) -> Optional[ServeError]:
     """None if the app has changed the status to one that is not an error's."""
     if not is_error_status(thrown.status):
         return None
-    return ServeError("SERVE_HTTP_ERROR", str.__str__(thrown.message), detail, int(thrown.status))
+    message, issues = str.__str__(thrown.message), issues_within(thrown.issues)
+    return ServeError("SERVE_HTTP_ERROR", message, detail, int(thrown.status), issues=issues)
 
 
 def _prediction_failure(thrown: BaseException, detail: str) -> ServeError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Sequence, Tuple
+
 from banana_worker.failures.sentences import kind_of
 
 
@@ -9,8 +11,11 @@ class HttpError(Exception):
     """Raised, or returned, by an app of any kind: the client gets the status and the message, with the code
     `SERVE_HTTP_ERROR`. Raised for a batch, it is the answer of each of its calls."""
 
-    def __init__(self, status: int, message: str = "") -> None:
-        """`status`: 400 to 599. @raises ValueError for another number; TypeError for a message that is not text"""
+    def __init__(
+        self, status: int, message: str = "", *, issues: Sequence[Tuple[Sequence[object], str]] = ()
+    ) -> None:
+        """`status`: 400 to 599. `issues`: path and message of each wrong value in the input, which the client gets in a
+        list. @raises ValueError for another number; TypeError for a message that is not text"""
         if not is_error_status(status):
             raise ValueError(f"HttpError(status, message): {status!r} is not a status from 400 to 599")
         if not isinstance(message, str):
@@ -19,6 +24,7 @@ class HttpError(Exception):
         super().__init__(status, message)
         self.status = int(status)
         self.message = message
+        self.issues = issues
 
     def __str__(self) -> str:
         return f"{self.status} {self.message}".rstrip()

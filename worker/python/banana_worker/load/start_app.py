@@ -19,7 +19,7 @@ from banana_worker.load.explain_load_error import StartFailure
 from banana_worker.load.load_app import load_app
 from banana_worker.process.app_exit import check_is_worker
 from banana_worker.protocol.messages import Call, Route, StartSpec
-from banana_worker.protocol.tables import MAX_TEXT_CHARS
+from banana_worker.protocol.tables import MAX_SCHEMAS_BYTES, MAX_TEXT_CHARS
 from banana_worker.reply.answer import WholeAnswer, answer_of
 from banana_worker.report.send_metrics import send_metrics
 from banana_worker.run.call_context import CallContext
@@ -56,7 +56,7 @@ def loaded_info(app: LoadedApp, concurrency: int) -> Dict[str, Any]:
     same time."""
     routes, model_options, example, signature, _, api, task, _ = app.description
     options = json.loads(json.dumps(model_options, default=str))
-    info: Dict[str, Any] = {"routes": [_route_field(route) for route in routes], "modelOptions": options}
+    info: Dict[str, Any] = {"routes": _route_fields(routes, app), "modelOptions": options}
     if signature is not None:
         info["signature"] = {"inputs": _spec_fields(signature.inputs), "outputs": _spec_fields(signature.outputs)}
     if task is not None:
@@ -68,6 +68,19 @@ def loaded_info(app: LoadedApp, concurrency: int) -> Dict[str, Any]:
 
 def _spec_fields(specs: Iterable[TensorSpec]) -> List[Dict[str, Any]]:
     return [{"name": name, "datatype": datatype, "shape": list(shape)} for name, datatype, shape in specs]
+
+
+def _route_fields(routes: List[Route], app: LoadedApp) -> List[Dict[str, Any]]:
+    """With the JSON Schemas, as long as all together fit into the message."""
+    fields, room = [_route_field(route) for route in routes], MAX_SCHEMAS_BYTES
+    for field in fields:
+        schemas = app.schemas(field["path"])
+        texts = {} if schemas is None else schemas.json_schemas()
+        size = sum(map(len, texts.values()))
+        if 0 < size <= room:
+            room -= size
+            field["schemas"] = texts
+    return fields
 
 
 def _route_field(route: Route) -> Dict[str, Any]:
@@ -109,10 +122,13 @@ def _run_example(example: Example, host: CallHost) -> None:
     call = Call(0, 0, 0, "example", route, route, "", "json", "", "", None, "")
     host.prints.begin("example")
     try:
+        schemas = host.app.schemas(route)
         ctx = CallContext(call, b"", host.shared)
-        output = host.tasks.settled(host.app.handle(route, example.input, ctx), lambda: False)
+        input = example.input if schemas is None else schemas.accept_input(example.input)
+        output = host.tasks.settled(host.app.handle(route, input, ctx), lambda: False)
         if isinstance(output, BaseException):
             raise output
+        output = output if schemas is None else schemas.accept_output(output)
         answer = answer_of(output, call)
         if not isinstance(answer, WholeAnswer):
             _drain(answer.chunks, host)

@@ -8,6 +8,8 @@ MAX_CONCURRENCY = 128
 MAX_FRAGMENT_BYTES = 262144
 MAX_HEAD_BYTES = 1048576
 MAX_PROGRESS_CHARS = 200
+MAX_SCHEMAS_BYTES = 524288
+MAX_SCHEMA_BYTES = 262144
 MAX_TEXT_CHARS = 65536
 MAX_WEBHOOK_BYTES = 16777216
 MAX_WEBHOOK_RETRIES = 10
@@ -51,6 +53,7 @@ MESSAGES = {
     "SERVE_BAD_BODY": "The request body could not be read.",
     "SERVE_INFERENCE_FAILED": "The model failed on this call.",
     "SERVE_HTTP_ERROR": "The app refused this call.",
+    "SERVE_INPUT_INVALID": "The input does not fit its schema.",
     "SERVE_OUTPUT_INVALID": "The model's output could not be encoded.",
     "SERVE_OUTPUT_TOO_LARGE": "The model's output is larger than allowed.",
     "SERVE_CANCELLED": "The client disconnected.",
@@ -66,6 +69,7 @@ CALL_ERRORS = (
     "SERVE_BAD_BODY",
     "SERVE_INFERENCE_FAILED",
     "SERVE_HTTP_ERROR",
+    "SERVE_INPUT_INVALID",
     "SERVE_OUTPUT_INVALID",
     "SERVE_OUTPUT_TOO_LARGE",
     "SERVE_CANCELLED",

@@ -41,6 +41,23 @@ class Description(NamedTuple):
     token_input: bool = False
 
 
+class Schemas:
+    """Checks the inputs and the outputs of a route."""
+
+    def accept_input(self, value: Any) -> Any:
+        """The input that the app's function gets. @raises ServeError SERVE_INPUT_INVALID"""
+        raise NotImplementedError
+
+    def accept_output(self, output: Any) -> Any:
+        """The answer as its type has it; streams, bytes, exceptions and errors as they are. @raises ServeError
+        SERVE_OUTPUT_INVALID"""
+        raise NotImplementedError
+
+    def json_schemas(self) -> Dict[str, str]:
+        """JSON Schemas as text, for `input` and `output` as far as they are known."""
+        raise NotImplementedError
+
+
 class LoadedApp:
     """An app that the worker can run. An adapter overrides the parts that its way of writing apps has."""
 
@@ -58,6 +75,10 @@ class LoadedApp:
 
     def wishes(self, route: str) -> InputWishes:
         return NO_WISHES
+
+    def schemas(self, route: str) -> Optional[Schemas]:
+        """None if nothing of the route is checked."""
+        return None
 
     def surround(self, spec: StartSpec, send_metrics: Callable[[List[Metric]], None]) -> None:
         """Called once, before `init`. Metrics of calls must be sent before the answers of the calls."""

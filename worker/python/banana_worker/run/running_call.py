@@ -95,7 +95,7 @@ class RunningCall:
 
     def read_input(self, wishes: InputWishes) -> None:
         """Makes the app's input: `socket` of a WebSocket, `input` of any other call. Called after the note of the call's
-        begin. @raises ServeError SERVE_BAD_BODY"""
+        begin. @raises ServeError SERVE_BAD_BODY, SERVE_INPUT_INVALID"""
         call, body = self.call, self.ctx.body
         if call.format == "websocket":
             self._open_socket()
@@ -103,6 +103,9 @@ class RunningCall:
             self.input = self._read_in_exchange(wishes)
         else:
             self.input = read_input(call, body, wishes)
+        schemas = self._host.app.schemas(call.route)
+        if schemas is not None:
+            self.input = schemas.accept_input(self.input)
 
     def _read_in_exchange(self, wishes: InputWishes) -> object:
         call, body = self.call, self.ctx.body
@@ -163,6 +166,9 @@ class RunningCall:
         if raised is not None:
             self.fail(raised)
             return raised
+        schemas = self._host.app.schemas(self.call.route)
+        if schemas is not None:
+            output = schemas.accept_output(output)
         exchange = self._exchange
         if (output is None or type(output) is tuple) and not self.cancelled and not self._is_of_program:
             _hint_at(output, self._host.app.function(self.call.route))

@@ -108,13 +108,16 @@ class AppThread:
     def _answer_of(self, submitted: Submitted) -> Answer:
         call, body, route = submitted[:3]
         ctx = CallContext(call, body, self._shared)
+        schemas = self._app.schemas(route.path)
         self._input = read_input(call, body, self._app.wishes(route.path))
         submitted.begun.set()
+        if schemas is not None:
+            self._input = schemas.accept_input(self._input)
         try:
             output = self._settled(self._app.handle(route.path, self._input, ctx))
         except Response as raised:
             output = raised
-        answer = answer_of(output, call)
+        answer = answer_of(output if schemas is None else schemas.accept_output(output), call)
         if isinstance(answer, WholeAnswer):
             return _answer_with(answer.head, bytes(answer.body))
         return self._collected(answer)

@@ -1,0 +1,167 @@
+"""Checks inputs and outputs by the types that an app declares, with pydantic 2: its models, dataclasses and TypedDicts.
+
+Nothing is imported for an app that declares none of these.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from typing import Any, Callable, Dict, Optional, Tuple
+
+from banana_worker.adapters.parameters import parameters_of
+from banana_worker.failures.invalid_input import input_invalid, issues_of, sentence_of
+from banana_worker.failures.thrown import described
+from banana_worker.formats.reply import JsonBody, Reply
+from banana_worker.process.hint_once import hint_once
+from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.tables import MAX_SCHEMA_BYTES
+from banana_worker.reply.answer import reply_of
+from banana_worker.reply.response import Response
+from banana_worker.run.loaded_app import Schemas
+from banana_worker.values.conversions import simpler
+
+
+class PydanticSchemas(Schemas):
+    def __init__(self, input: Any, output: Any) -> None:
+        """`input`, `output`: TypeAdapters; None for what is not checked."""
+        self._input = input
+        self._output = output
+
+    def accept_input(self, value: Any) -> Any:
+        if self._input is None:
+            return value
+        try:
+            return self._input.validate_python(_with_lists(value))
+        except _validation_error() as wrong:
+            raise input_invalid(issues_of(wrong)) from None
+
+    def accept_output(self, output: Any) -> Any:
+        if self._output is None or isinstance(output, _BYTES):
+            return output
+        if isinstance(output, (Response, Reply)):
+            return self._accept_reply(reply_of(output))
+        if isinstance(output, BaseException) or hasattr(output, "__next__") or hasattr(output, "__anext__"):
+            return output
+        return self._checked_output(output)
+
+    def _accept_reply(self, reply: Reply) -> Reply:
+        if reply.head.status > 299 or not isinstance(reply.body, JsonBody):
+            return reply
+        return Reply(reply.head, JsonBody(self._checked_output(reply.body.value)))
+
+    def _checked_output(self, value: Any) -> Any:
+        try:
+            return self._output.validate_python(_with_lists(value))
+        except _validation_error() as wrong:
+            sentence = sentence_of(issues_of(wrong))
+            message = f"The model's output does not fit its type: {sentence}."
+            raise ServeError("SERVE_OUTPUT_INVALID", message) from None
+
+    def json_schemas(self) -> Dict[str, str]:
+        sides = (("input", self._input, "validation"), ("output", self._output, "serialization"))
+        texts = {name: _json_schema(adapter, mode) for name, adapter, mode in sides if adapter is not None}
+        return {name: text for name, text in texts.items() if text}
+
+
+BESIDE_SIGNATURE = "%s beside a `signature`; keep one of them: a signature describes tensors, a type JSON"
+
+_BYTES = (bytes, bytearray, memoryview)
+
+
+def annotated_schemas(function: Callable[..., Any], is_batch: bool) -> Optional[Schemas]:
+    """The schemas in the annotations of a function: of its first parameter, and of its result. None if they name none.
+    `is_batch`: it takes and returns lists of them."""
+    parameters = parameters_of(function)
+    first = parameters.positional[0].name if parameters is not None and parameters.positional else ""
+    input, output = (_annotation(function, name) for name in (first, "return"))
+    if is_batch:
+        input, output = _item_of(input), _item_of(output)
+    return declared_schemas(input, output)
+
+
+def declared_schemas(input: Any, output: Any) -> Optional[Schemas]:
+    """None if neither is a type that pydantic can check."""
+    adapters = _adapter(input), _adapter(output)
+    return None if adapters == (None, None) else PydanticSchemas(*adapters)
+
+
+def is_checkable(kind: Any) -> bool:
+    """Whether it is a model of pydantic, a dataclass or a TypedDict."""
+    if not isinstance(kind, type):
+        return False
+    is_typed_dict = issubclass(kind, dict) and hasattr(kind, "__total__")
+    return is_typed_dict or hasattr(kind, "__dataclass_fields__") or hasattr(kind, "parse_obj")
+
+
+def _annotation(function: Any, name: str) -> Any:
+    """The annotation, also one that is text; None if there is none, or if it names what is not there."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    if not hasattr(function, "__annotations__"):
+        function = getattr(function, "func", getattr(type(function), "__call__", None))
+    function = getattr(function, "__func__", function)
+    given = getattr(function, "__annotations__", {}).get(name)
+    if not isinstance(given, str):
+        return given
+    try:
+        return eval(given, getattr(function, "__globals__", {}))  # noqa: S307 -- the app's own code
+    except Exception:
+        return None
+
+
+def _item_of(kind: Any) -> Any:
+    """The type of the items of a list's type, such as `List[In]`."""
+    items: Tuple[Any, ...] = getattr(kind, "__args__", ())
+    return items[0] if len(items) == 1 else None
+
+
+def _adapter(kind: Any) -> Any:
+    """A TypeAdapter; None for a type that is not checked."""
+    if not is_checkable(kind):
+        return None
+    try:
+        pydantic = importlib.import_module("pydantic")
+    except ImportError:
+        return _unchecked("pydantic 2 is not installed")
+    if not hasattr(pydantic, "TypeAdapter"):
+        return _unchecked(f"pydantic is {getattr(pydantic, 'VERSION', 'an old one')}, and 2 is needed")
+    try:
+        return pydantic.TypeAdapter(kind)
+    except Exception as wrong:
+        return _unchecked(f"{kind.__name__}: {described(wrong).splitlines()[0]}")
+
+
+def _unchecked(why: str) -> None:
+    hint_once("unchecked types", f"Inputs and outputs are not checked by their types: {why}.")
+
+
+def _validation_error() -> Any:
+    return importlib.import_module("pydantic").ValidationError
+
+
+def _with_lists(value: Any) -> Any:
+    """The value with arrays and tensors as lists: pydantic knows lists of numbers."""
+    if isinstance(value, dict):
+        return {key: _with_lists(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return value if all(type(item) in _NUMBERS for item in value) else [_with_lists(item) for item in value]
+    return simpler(value) if hasattr(value, "tolist") else value
+
+
+_NUMBERS = (int, float, str, bool)
+
+
+def _json_schema(adapter: Any, mode: str) -> str:
+    """Its JSON Schema; empty if it has none, or one that is too long."""
+    try:
+        text = json.dumps(adapter.json_schema(mode=mode), separators=(",", ":"))
+    except Exception as wrong:
+        text, why = "", described(wrong).splitlines()[0]
+    else:
+        why = f"it is too large, {len(text)} bytes of JSON"
+    if text and len(text) <= MAX_SCHEMA_BYTES:
+        return text
+    side = "input" if mode == "validation" else "output"
+    hint_once("json schema", f"The type of an {side} is not in /openapi.json, which leaves it free: {why}.")
+    return ""
