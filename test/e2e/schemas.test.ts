@@ -65,7 +65,10 @@ withEachRuntime(({ language, app }) => {
     test("the log has one line of it, with the places and without the client's values", async () => {
       await ask(shared.server, WRONG, { id: 'wrong-2' });
       await shared.server.untilPrinted(/INFO: .*the input of a call is invalid.*"wrong-2"/);
-      const lines = shared.server.stderr().split('\n').filter((line) => line.includes('wrong-2'));
+      const lines = shared.server
+        .stderr()
+        .split('\n')
+        .filter((line) => line.includes('wrong-2'));
       assert.equal(lines.length, 1, lines.join('\n'));
       assert.match(lines[0] as string, /"code":"SERVE_INPUT_INVALID".*"paths":\["prompt","steps"\]/);
       assert.doesNotMatch(shared.server.stderr(), /secret/);
@@ -81,7 +84,10 @@ withEachRuntime(({ language, app }) => {
     test('an error of the library about the input, which the app lets through, is 422 too; any other is 500', async () => {
       if (language === 'Python') return; // test/python/test_statuses.py
       const answer = await ask(shared.server, { prompt: 'bad', how: 'checks again' });
-      assert.deepEqual([answer.status, errorOf(answer).code, pathsOf(answer)], [422, 'SERVE_INPUT_INVALID', ['prompt']]);
+      assert.deepEqual(
+        [answer.status, errorOf(answer).code, pathsOf(answer)],
+        [422, 'SERVE_INPUT_INVALID', ['prompt']],
+      );
       const other = await ask(shared.server, { prompt: 'bad', how: 'checks an answer' });
       assert.deepEqual([other.status, errorOf(other).code], [500, 'SERVE_INFERENCE_FAILED']);
     });
@@ -130,21 +136,35 @@ withEachRuntime(({ language, app }) => {
       assert.equal(accepted.status, 202);
       const { state, error } = await endOf(shared.server, accepted.json<{ jobId: string }>().jobId);
       assert.deepEqual([state, error?.code, error?.status], ['failed', 'SERVE_INPUT_INVALID', 422]);
-      assert.deepEqual((error as { issues?: readonly Issue[] }).issues?.map(({ path }) => path), [['prompt'], ['steps']]);
+      assert.deepEqual(
+        (error as { issues?: readonly Issue[] }).issues?.map(({ path }) => path),
+        [['prompt'], ['steps']],
+      );
     });
 
     test('supervise() rejects with a ServeError that has the issues', async () => {
       await using model = await supervise(app('schemas'), { prints: 'ignore' });
       const thrown: unknown = await model(WRONG).catch((error: unknown) => error);
       assert.ok(thrown instanceof ServeError);
-      assert.deepEqual([thrown.code, thrown.issues.map(({ path }) => path)], ['SERVE_INPUT_INVALID', [['prompt'], ['steps']]]);
+      assert.deepEqual(
+        [thrown.code, thrown.issues.map(({ path }) => path)],
+        ['SERVE_INPUT_INVALID', [['prompt'], ['steps']]],
+      );
     });
   });
 
   test('of a batch, an input that does not fit fails alone', { ...LIMIT, skip }, async (t) => {
-    const server = await startServer(app('schemas'), { t, args: ['--batch-size', '4', '--max-batch-delay', '2s'] });
-    const answers = await Promise.all([{ prompt: 'a' }, WRONG, { prompt: 'b' }, { prompt: 'c' }].map((input) => ask(server, input)));
-    assert.deepEqual(answers.map(({ status }) => status), [200, 422, 200, 200]);
+    const server = await startServer(app('schemas'), {
+      t,
+      args: ['--batch-size', '4', '--max-batch-delay', '2s'],
+    });
+    const answers = await Promise.all(
+      [{ prompt: 'a' }, WRONG, { prompt: 'b' }, { prompt: 'c' }].map((input) => ask(server, input)),
+    );
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 422, 200, 200],
+    );
     await server.stop();
   });
 });
@@ -157,7 +177,10 @@ describe('each library of schemas', LIMIT, () => {
       const at = `${shared.server.url}/${library}`;
       assert.deepEqual((await post(at, { prompt: 'a' })).json(), { text: 'a 10' });
       const wrong = await post(at, { prompt: 5 });
-      assert.deepEqual([wrong.status, errorOf(wrong).code, pathsOf(wrong)], [422, 'SERVE_INPUT_INVALID', ['prompt']]);
+      assert.deepEqual(
+        [wrong.status, errorOf(wrong).code, pathsOf(wrong)],
+        [422, 'SERVE_INPUT_INVALID', ['prompt']],
+      );
       const output = await post(at, { prompt: 'wrong output' });
       assert.deepEqual([output.status, errorOf(output).code], [500, 'SERVE_OUTPUT_INVALID']);
       assert.match(errorOf(output).message, /text: /);
@@ -167,7 +190,10 @@ describe('each library of schemas', LIMIT, () => {
       const at = `${shared.server.url}/${library}/itself`;
       for (const wrong of [{ prompt: 5 }, {}]) {
         const answer = await post(at, wrong);
-        assert.deepEqual([answer.status, errorOf(answer).code, pathsOf(answer)], [422, 'SERVE_INPUT_INVALID', ['prompt']]);
+        assert.deepEqual(
+          [answer.status, errorOf(answer).code, pathsOf(answer)],
+          [422, 'SERVE_INPUT_INVALID', ['prompt']],
+        );
       }
       const other = await post(at, { prompt: 'fits', ofAnother: true });
       assert.deepEqual([other.status, errorOf(other).code], [500, 'SERVE_INFERENCE_FAILED']);

@@ -1,7 +1,12 @@
 /** Checks inputs and outputs by the schemas of an app: Standard Schema, which zod, valibot and arktype have. */
 import { Blob } from 'node:buffer';
 import { ServeError } from '../../protocol/errors.js';
-import { isSchema, type RouteSchemas, type SchemaIssue, type StandardSchema } from '../api/standard-schema.js';
+import {
+  isSchema,
+  type RouteSchemas,
+  type SchemaIssue,
+  type StandardSchema,
+} from '../api/standard-schema.js';
 import { inputInvalid, sentenceOf } from '../failures/invalid-input.js';
 import { mediaType } from '../../protocol/text/headers.js';
 import { PLAIN_HEAD, Reply } from '../formats/reply.js';
@@ -51,7 +56,10 @@ function isJsonSuccess({ ok, headers }: Response): boolean {
 
 async function acceptedResponse(schema: StandardSchema, response: Response): Promise<Reply> {
   const head = responseHead(response);
-  return new Reply(head, { kind: 'json', value: await validated(schema, await response.json(), outputInvalid) });
+  return new Reply(head, {
+    kind: 'json',
+    value: await validated(schema, await response.json(), outputInvalid),
+  });
 }
 
 function acceptedReply(schema: StandardSchema, reply: Reply): unknown {

@@ -38,7 +38,8 @@ export class HttpError extends Error {
     }
     if (message !== undefined && typeof message !== 'string') throw new TypeError(NOT_TEXT);
     const { issues = [] } = options;
-    if (!Array.isArray(issues)) throw new TypeError('new HttpError(status, message, { issues }): issues is not a list');
+    if (!Array.isArray(issues))
+      throw new TypeError('new HttpError(status, message, { issues }): issues is not a list');
     super(message, options);
     this.status = status;
     this.issues = issues;

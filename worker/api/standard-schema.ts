@@ -25,8 +25,7 @@ export interface StandardSchema<Input = any, Output = any> {
 }
 
 export type SchemaResult<Output = unknown> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly SchemaIssue[] };
+  { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] };
 
 /** A wrong value, as a library describes it. */
 export interface SchemaIssue {

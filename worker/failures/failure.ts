@@ -52,7 +52,11 @@ function httpFailure(thrown: HttpError, detail: string): ServeError | null {
     const { status } = thrown;
     if (!isErrorStatus(status)) return null;
     const issues = issuesWithin(thrown.issues);
-    return new ServeError('SERVE_HTTP_ERROR', message === '' ? undefined : message, { detail, status, issues });
+    return new ServeError('SERVE_HTTP_ERROR', message === '' ? undefined : message, {
+      detail,
+      status,
+      issues,
+    });
   } catch {
     return null; // it counts as any other error
   }

@@ -15,7 +15,9 @@ const MOST_PART_CHARS = 100;
 /** `given`: at least one issue. */
 export function inputInvalid(given: readonly SchemaIssue[]): ServeError {
   const issues = issuesWithin(given);
-  return new ServeError('SERVE_INPUT_INVALID', `The input is invalid: ${firstOf(issues, given.length)}.`, { issues });
+  return new ServeError('SERVE_INPUT_INVALID', `The input is invalid: ${firstOf(issues, given.length)}.`, {
+    issues,
+  });
 }
 
 /** Returns the first issues, cut to what an answer may hold. */
@@ -31,7 +33,9 @@ export function sentenceOf(given: readonly SchemaIssue[]): string {
 const MOST_SHOWN = 3;
 
 function firstOf(issues: readonly Issue[], count: number): string {
-  const named = issues.slice(0, MOST_SHOWN).map(({ path, message }) => `${path.join('.') || 'the value'}: ${message}`);
+  const named = issues
+    .slice(0, MOST_SHOWN)
+    .map(({ path, message }) => `${path.join('.') || 'the value'}: ${message}`);
   const more = count > named.length ? ` (and ${count - named.length} more)` : '';
   return named.join('; ') + more;
 }
@@ -89,7 +93,12 @@ interface LibraryIssue extends SchemaIssue {
   readonly inclusive?: unknown;
 }
 
-const LIBRARY_ERRORS: ReadonlySet<unknown> = new Set(['ZodError', '$ZodError', 'ValiError', 'TraversalError']);
+const LIBRARY_ERRORS: ReadonlySet<unknown> = new Set([
+  'ZodError',
+  '$ZodError',
+  'ValiError',
+  'TraversalError',
+]);
 
 function issuesOf(thrown: unknown): readonly LibraryIssue[] | null {
   if (typeof thrown !== 'object' || thrown === null) return null;

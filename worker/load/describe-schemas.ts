@@ -35,12 +35,16 @@ async function described(
   try {
     const text = JSON.stringify(await jsonSchemaOf(schema, side, path));
     const bytes = Buffer.byteLength(text);
-    if (bytes > MAX_SCHEMA_BYTES || bytes > room.left) throw new Error(`it is too large, ${bytes} bytes of JSON`);
+    if (bytes > MAX_SCHEMA_BYTES || bytes > room.left)
+      throw new Error(`it is too large, ${bytes} bytes of JSON`);
     room.left -= bytes;
     return { [side]: text };
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
-    hintOnce('json schema', () => `The schema of an ${side} is not in /openapi.json, which leaves it free: ${why}.`);
+    hintOnce(
+      'json schema',
+      () => `The schema of an ${side} is not in /openapi.json, which leaves it free: ${why}.`,
+    );
     return {};
   }
 }
@@ -74,6 +78,8 @@ async function valibotConverter(path: string): Promise<ValibotConverter> {
   } catch {
     throw new Error('valibot needs a package for that, run npm install @valibot/to-json-schema');
   }
-  const loaded = (await import(pathToFileURL(file).href)) as { readonly toStandardJsonSchema: ValibotConverter };
+  const loaded = (await import(pathToFileURL(file).href)) as {
+    readonly toStandardJsonSchema: ValibotConverter;
+  };
   return loaded.toStandardJsonSchema;
 }

@@ -106,8 +106,7 @@ export class RunningCall {
   /** Returns the app's input, or a promise of it. @throws SERVE_BAD_BODY, SERVE_INPUT_INVALID (or rejects with it) */
   readInput(wishes: InputWishes): unknown {
     const { call, ctx } = this;
-    const input =
-      call.answer === 'auto' ? readInput(call, ctx.body, wishes) : this.#readInExchange(wishes);
+    const input = call.answer === 'auto' ? readInput(call, ctx.body, wishes) : this.#readInExchange(wishes);
     const schema = this.#host.app.schemas?.(call.route)?.input;
     if (schema === undefined) return input;
     return isThenable(input)

@@ -47,7 +47,12 @@ function unescaped(part: string): string {
 }
 
 /** Keywords whose members are schemas by names of any kind. */
-const NAMED_SCHEMAS: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas', '$defs']);
+const NAMED_SCHEMAS: ReadonlySet<string> = new Set([
+  'properties',
+  'patternProperties',
+  'dependentSchemas',
+  '$defs',
+]);
 
 /** Keywords whose values are data. */
 const DATA: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples', 'example']);
@@ -75,6 +80,8 @@ class Rewriting {
     }
     if (DATA.has(key)) return member;
     if (!NAMED_SCHEMAS.has(key)) return this.schema(member);
-    return Object.fromEntries(Object.entries(member as object).map(([name, one]) => [name, this.schema(one)]));
+    return Object.fromEntries(
+      Object.entries(member as object).map(([name, one]) => [name, this.schema(one)]),
+    );
   }
 }

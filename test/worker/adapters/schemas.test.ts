@@ -32,7 +32,10 @@ test('a schema has no place beside a signature, on a WebSocket, for the result o
   const loose = app as unknown as Record<string, (...given: unknown[]) => unknown>;
   assert.throws(() => loose['websocket']?.('/ws', () => null, { input }), /websocket\('\/ws'\): input/);
   assert.throws(() => loose['websocket']?.('/ws2', { input }, () => null), /websocket\('\/ws2'\): input/);
-  assert.throws(() => loose['background']?.('/b', { output: input }, () => null), /background\('\/b'\): output/);
+  assert.throws(
+    () => loose['background']?.('/b', { output: input }, () => null),
+    /background\('\/b'\): output/,
+  );
   assert.throws(() => loose['handler']?.(() => null, { input }), /takes no schema/);
   assert.throws(() => loose['handler']?.('/x', { input: 'json' }, () => null), /input must be a schema/);
 });

@@ -21,7 +21,9 @@ function placesOf({ issues }: ServeError): string[] {
 
 const CHECKS: Readonly<Record<string, (value: unknown) => unknown>> = {
   zod: (value) =>
-    z.strictObject({ name: z.string().min(2), size: z.enum(['s', 'm']), deep: z.array(z.number()).max(1) }).parse(value),
+    z
+      .strictObject({ name: z.string().min(2), size: z.enum(['s', 'm']), deep: z.array(z.number()).max(1) })
+      .parse(value),
   valibot: (value) =>
     v.parse(
       v.strictObject({
@@ -31,7 +33,8 @@ const CHECKS: Readonly<Record<string, (value: unknown) => unknown>> = {
       }),
       value,
     ),
-  arktype: (value) => type({ '+': 'reject', name: 'string >= 2', size: "'s' | 'm'", deep: 'number[] <= 1' }).assert(value),
+  arktype: (value) =>
+    type({ '+': 'reject', name: 'string >= 2', size: "'s' | 'm'", deep: 'number[] <= 1' }).assert(value),
 };
 
 const FINE = { name: 'ab', size: 's', deep: [1] };
@@ -48,11 +51,19 @@ for (const [library, check] of Object.entries(CHECKS)) {
     ] as const) {
       const error = thrownBy(() => check(input));
       const failure = failureOf(error, input);
-      assert.deepEqual([failure.code, placesOf(failure)], ['SERVE_INPUT_INVALID', [place]], JSON.stringify(input));
+      assert.deepEqual(
+        [failure.code, placesOf(failure)],
+        ['SERVE_INPUT_INVALID', [place]],
+        JSON.stringify(input),
+      );
       const others = [FINE, null, 'text', [input], undefined];
       // Zod says nothing of an object that lacks a key, so it may be any that does.
       for (const other of library === 'zod' && place === 'deep' ? others : [...others, { text: 'a' }])
-        assert.equal(failureOf(error, other).code, 'SERVE_INFERENCE_FAILED', `${place} of ${JSON.stringify(other)}`);
+        assert.equal(
+          failureOf(error, other).code,
+          'SERVE_INFERENCE_FAILED',
+          `${place} of ${JSON.stringify(other)}`,
+        );
     }
   });
 }
@@ -64,7 +75,9 @@ test('an item of a custom service may be checked as a whole, or by its body', ()
 });
 
 test('an error of zod whose schema is told to keep the value is about that value only', () => {
-  const error = thrownBy(() => z.object({ a: z.string().startsWith('b') }).parse({ a: 'x' }, { reportInput: true }));
+  const error = thrownBy(() =>
+    z.object({ a: z.string().startsWith('b') }).parse({ a: 'x' }, { reportInput: true }),
+  );
   assert.equal(failureOf(error, { a: 'x' }).code, 'SERVE_INPUT_INVALID');
   assert.equal(failureOf(error, { a: 'y' }).code, 'SERVE_INFERENCE_FAILED');
 });
@@ -88,6 +101,11 @@ test('an error whose getters throw, or that only looks like one of a library, is
       throw new Error('no');
     },
   });
-  for (const thrown of [hostile, { name: 'ZodError', issues: [] }, { name: 'ZodError', issues: [null] }, 'ZodError'])
+  for (const thrown of [
+    hostile,
+    { name: 'ZodError', issues: [] },
+    { name: 'ZodError', issues: [null] },
+    'ZodError',
+  ])
     assert.equal(failureOf(thrown, {}).code, 'SERVE_INFERENCE_FAILED');
 });

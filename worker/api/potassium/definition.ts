@@ -164,7 +164,9 @@ function schemasOf(
     if (schema === undefined) continue;
     if (!isSchema(schema)) throw new TypeError(`${where} must be a schema, such as z.object({ … })`);
     if (kind === 'websocket' || (kind === 'background' && name === 'output'))
-      throw new TypeError(`${where}: only ${name === 'input' ? 'a handler and a background function have an input' : 'a handler has an answer'} to check`);
+      throw new TypeError(
+        `${where}: only ${name === 'input' ? 'a handler and a background function have an input' : 'a handler has an answer'} to check`,
+      );
   }
   return input === undefined && output === undefined ? undefined : { input, output };
 }

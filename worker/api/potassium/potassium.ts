@@ -144,7 +144,9 @@ export class Potassium<Context extends object = any> {
     if (typeof first === 'function') {
       const { input, output } = (second ?? {}) as GivenOptions;
       if (isSchema(input) || isSchema(output))
-        throw new TypeError("app.handler(fn) takes no schema: name the route, as in app.handler('/', { input }, fn)");
+        throw new TypeError(
+          "app.handler(fn) takes no schema: name the route, as in app.handler('/', { input }, fn)",
+        );
       if (this.#endpoints.get('/')?.legacy === false) throw new RouteAlreadyInUseException('/');
       const endpoint = endpointOf('handler', '/', { raw: true }, first as Endpoint['run']);
       this.#endpoints.set('/', { ...endpoint, legacy: true });

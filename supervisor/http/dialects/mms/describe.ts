@@ -113,7 +113,11 @@ function callsOf(
 /** Only the query or the body says which model is called, so its input is known if there is one. */
 function invocations(operation: DescribedOperation, named: readonly NamedModel[]): DescribedOperation {
   const routes = named.filter(({ isDefaultVersion }) => isDefaultVersion).map(({ route }) => route);
-  const { requestBody, responses, schemas = {} } = callParts((routes.length === 1 ? routes[0] : null) ?? ASSUMED);
+  const {
+    requestBody,
+    responses,
+    schemas = {},
+  } = callParts((routes.length === 1 ? routes[0] : null) ?? ASSUMED);
   const content = { ...requestBody.content, 'multipart/form-data': { schema: BYTES } };
   return {
     ...operation,
