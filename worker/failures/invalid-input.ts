@@ -120,6 +120,7 @@ function holds(input: unknown, issue: LibraryIssue): boolean {
   }
   if (last === undefined) return isWrong(value, issue);
   if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value) && typeof last === 'string') return false;
   if (hasOwn(value, last)) return isWrong(value[last], issue);
   // The object that lacks the key: of valibot in the path, of arktype as the value; zod leaves it out.
   const object = (issue.path?.at(-1) as { readonly input?: unknown }).input ?? issue.data;
