@@ -150,7 +150,7 @@ function firstLine(text: string): string {
 /** Errors that are not logged: the caller gets them, and may cause thousands of them. */
 const CALLERS_FAULT: ReadonlySet<ErrorCode> = new Set(['SERVE_BAD_BODY', 'SERVE_CANCELLED']);
 
-/** Where the input is wrong, for a line of the log: messages of issues may quote the input. */
+/** The places of the wrong values, for a line of the log: messages of issues may quote the input. */
 export function wrongPaths({ issues }: ServeError): string[] {
   return issues.slice(0, MOST_PATHS).map(({ path }) => path.join('.'));
 }

@@ -30,7 +30,7 @@ const other = { valibot: v.object({ a: v.optional(v.number(), 1) }), arktype: ty
 
 app.handler('/zod', { input, output }, ({ model }, { json: { prompt, steps } }) => {
   same<[typeof model, typeof prompt, typeof steps], [string, string, number]>();
-  return new Response({ json: { vector: [steps], at: new Date() } });
+  return new Response({ json: { vector: [steps, prompt.length, model.length], at: new Date() } });
 });
 app.handler('/valibot', { input: other.valibot, raw: true }, (_, { json }) => {
   same<typeof json.a, number>();
@@ -44,6 +44,7 @@ app.handler('/arktype', { input: other.arktype, batch: true }, (_, requests) =>
 );
 app.background('/later', { input, resultWebhook: 'http://localhost/' }, (_, { json }) => {
   same<typeof json.steps, number>();
+  return json.steps;
 });
 // @ts-expect-error the answer lacks a field
 app.handler('/lacks', { input, output }, () => new Response({ json: { vector: [1] } }));

@@ -40,7 +40,7 @@ export type SchemaInput<S extends StandardSchema> = NonNullable<S['~standard']['
 /** The value that a schema makes: what a function gets as its input, or a client as its answer. */
 export type SchemaOutput<S extends StandardSchema> = NonNullable<S['~standard']['types']>['output'];
 
-/** What a function may return for a schema: where that takes numbers, a typed array too. */
+/** The value that a function may return for a schema: where that takes numbers, a typed array too. */
 export type Returned<T> = T extends readonly number[]
   ? T | NumberArray
   : T extends readonly unknown[] | { readonly [key: string]: unknown }

@@ -74,7 +74,7 @@ export function invalidInputOf(thrown: unknown, inputs: readonly unknown[]): Ser
 /** Returns the values that an app may check: the whole input, and each field of a custom service's item. */
 export function inputsOf(input: unknown): readonly unknown[] {
   const { item } = (typeof input === 'object' ? (input ?? {}) : {}) as { readonly item?: unknown };
-  return typeof item === 'object' && item !== null ? [item, ...Object.values(item)] : [input];
+  return typeof item === 'object' && item !== null ? [item, ...(Object.values(item) as unknown[])] : [input];
 }
 
 /** The fields by which the libraries describe the wrong value. */

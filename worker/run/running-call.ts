@@ -72,7 +72,7 @@ export class RunningCall {
   #exchange: Exchange | null = null;
   /** True once no client waits for the call any more. */
   cancelled = false;
-  /** What the app got, until it has answered: its error may be about that. */
+  /** The value that the app got, until it has answered: its error may be about that. */
   input: unknown = undefined;
   /** The error that failed the call; undefined if there was none. */
   thrown: unknown = undefined;

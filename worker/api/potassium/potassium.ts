@@ -142,7 +142,7 @@ export class Potassium<Context extends object = any> {
   handler<Json = any>(fn: LegacyHandler<Context, Json>): LegacyHandler<Context, Json>;
   handler(first: unknown = '/', second?: unknown, third?: unknown): unknown {
     if (typeof first === 'function') {
-      const { input, output } = (second ?? {}) as GivenOptions;
+      const { input, output } = (second ?? {}) as Readonly<Record<'input' | 'output', unknown>>;
       if (isSchema(input) || isSchema(output))
         throw new TypeError(
           "app.handler(fn) takes no schema: name the route, as in app.handler('/', { input }, fn)",
