@@ -124,7 +124,9 @@ function holds(input: unknown, issue: LibraryIssue): boolean {
   if (hasOwn(value, last)) return isWrong(value[last], issue);
   // The object that lacks the key: of valibot in the path, of arktype as the value; zod leaves it out.
   const object = (issue.path?.at(-1) as { readonly input?: unknown }).input ?? issue.data;
-  return object === undefined ? isWrong(undefined, issue) : isDeepStrictEqual(object, value);
+  if (object !== undefined) return isDeepStrictEqual(object, value);
+  // Of a choice, zod does not even tell whether it is missing: an answer of the model may have a wrong one.
+  return issue.code === 'invalid_type' && isWrong(undefined, issue);
 }
 
 function hasOwn(value: unknown, key: string | number): value is Record<string | number, unknown> {

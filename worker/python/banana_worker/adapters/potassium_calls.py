@@ -4,7 +4,7 @@ exception that is returned stays as it is: the call ends with it."""
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, List
+from typing import TYPE_CHECKING, Any, List, Optional
 
 from banana_worker.adapters.coroutine_functions import is_coroutine_function, then
 from banana_worker.adapters.exports import ModuleApp, assert_no_generator, concurrency_of, function_or_none

@@ -82,7 +82,7 @@ def _walk(value: Any, loc: Tuple[object, ...]) -> Tuple[Any, int]:
 
 
 def _issue_of(path: Sequence[object], text: str) -> Issue:
-    parts = [part if type(part) is int else str(part)[:_MOST_PART_CHARS] for part in path[:_MOST_PARTS]]
+    parts: List[object] = [part if type(part) is int else str(part)[:_MOST_PART_CHARS] for part in path[:_MOST_PARTS]]
     return parts, str(text)[:_MOST_CHARS]
 
 

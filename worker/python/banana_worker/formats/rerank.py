@@ -59,7 +59,7 @@ def _documents_of(fields: Fields) -> List[str]:
     if not isinstance(documents, list) or not documents:
         raise bad_field("documents", '"documents" must be a list of texts that is not empty.')
     given: List[Any] = documents
-    texts = [one.get("text") if isinstance(one, dict) else one for one in given]
+    texts: List[Any] = [one.get("text") if isinstance(one, dict) else one for one in given]
     for at, text in enumerate(texts):
         if not isinstance(text, str):
             raise bad_field("documents", f'"documents" must be texts, and number {at} is {kind_of(given[at])}.')
