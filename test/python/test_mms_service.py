@@ -106,7 +106,8 @@ class LoadTest(ServiceCase):
             "    global seen; seen = (os.getcwd(), context.request_ids, dict(context.system_properties))\n"
             "    return None\n"
             "  return [list(seen)]",
-            gpu="GPU-5", threads=2,
+            gpu="GPU-5",
+            threads=2,
             batch_size=4,
         )
         (answer,) = self.run_batch(loaded, 1)

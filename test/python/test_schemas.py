@@ -63,7 +63,7 @@ class WithoutPydantic(unittest.TestCase):
 
         def plain(model_inputs: Dict[str, Any]) -> "dict": ...
 
-        def broken(model_inputs: "Missing") -> "No[": ...  # type: ignore # noqa: F821
+        def broken(model_inputs: "Missing") -> "No[": ...  # type: ignore # noqa: F821, F722
 
         with mock.patch.dict(sys.modules, {"pydantic": None}):
             for function in (untyped, plain, broken, len, lambda a: a):

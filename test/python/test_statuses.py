@@ -136,7 +136,9 @@ class ValidationErrors(unittest.TestCase):
             (("x", "list[list[int]]", 0, "list[int]", 0), "q", "wrong"),
             ((), dog, "wrong"),
         ):
-            self.assertEqual(self.failure(validation_error((place, value, text)), dog).code, "SERVE_INPUT_INVALID", place)
+            self.assertEqual(
+                self.failure(validation_error((place, value, text)), dog).code, "SERVE_INPUT_INVALID", place
+            )
 
     def test_the_message_counts_all_of_them(self) -> None:
         wrong = [((at,), "a", "wrong") for at in range(1000)]

@@ -46,7 +46,9 @@ class PotassiumApp(ModuleApp):
             task=task_of(module),
             token_input=takes_tokens(module),
         )
-        self._schemas = {path: declared_schemas(end.schema, end.answer) for path, end in self.definition.endpoints.items()}
+        self._schemas = {
+            path: declared_schemas(end.schema, end.answer) for path, end in self.definition.endpoints.items()
+        }
         if self.description.signature is not None and any(self._schemas.values()):
             raise TypeError(BESIDE_SIGNATURE % "a route has a type")
         function_or_none(module, "shutdown")

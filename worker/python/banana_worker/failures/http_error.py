@@ -11,9 +11,7 @@ class HttpError(Exception):
     """Raised, or returned, by an app of any kind: the client gets the status and the message, with the code
     `SERVE_HTTP_ERROR`. Raised for a batch, it is the answer of each of its calls."""
 
-    def __init__(
-        self, status: int, message: str = "", *, issues: Sequence[Tuple[Sequence[object], str]] = ()
-    ) -> None:
+    def __init__(self, status: int, message: str = "", *, issues: Sequence[Tuple[Sequence[object], str]] = ()) -> None:
         """`status`: 400 to 599. `issues`: path and message of each wrong value in the input, which the client gets in a
         list. @raises ValueError for another number; TypeError for a message that is not text"""
         if not is_error_status(status):
