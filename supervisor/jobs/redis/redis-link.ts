@@ -182,6 +182,7 @@ export class RedisLink {
       this.#onOpen();
     } catch (error) {
       this.#onError(error);
+      if (this.#isPassing(error)) setTimeout(() => void this.#onReady(), RECONNECT_MS).unref();
     } finally {
       this.#isOpening = false;
     }
@@ -198,8 +199,13 @@ export class RedisLink {
     const { message } = describeThrown(error);
     const { code } = error as { code?: unknown };
     this.#shut(message === '' && typeof code === 'string' ? code : message);
-    const isAnswer = error instanceof this.#library.ErrorReply && !PASSING.test(message);
+    const isAnswer = error instanceof this.#library.ErrorReply && !this.#isPassing(error);
     if (isAnswer || error instanceof Unusable) this.#opened.reject(this.explain(error));
+  }
+
+  /** Asked again soon: who comes late to a Redis that has started anew finds its running jobs taken for lost. */
+  #isPassing(error: unknown): boolean {
+    return error instanceof this.#library.ErrorReply && PASSING.test(error.message);
   }
 
   #shut(why: string): void {

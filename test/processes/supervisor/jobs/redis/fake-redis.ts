@@ -2,19 +2,21 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 
-/** Returns the answer as Redis writes it, without the last line end. */
-export type Answers = (name: string) => string;
+/** Returns the answer as Redis writes it, without the last line end. Connections count from 1. */
+export type Answers = (name: string, connection: number) => string;
 
 /** Returns its port. */
 export async function fakeRedis(t: { after(undo: () => void): void }, answer: Answers): Promise<number> {
+  let connections = 0;
   const server = createServer((socket) => {
+    const connection = (connections += 1);
     socket.on('error', () => {}); // the client hears of its close
     let said = '';
     socket.on('data', (bytes) => {
       said += bytes.toString('latin1');
       for (let next = firstCommand(said); next !== null; next = firstCommand(said)) {
         said = next.rest;
-        socket.write(`${answer(next.name)}\r\n`);
+        socket.write(`${answer(next.name, connection)}\r\n`);
       }
     });
     t.after(() => socket.destroy());

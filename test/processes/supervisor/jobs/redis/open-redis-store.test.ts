@@ -1,6 +1,7 @@
 /** The start of a store whose Redis is not there, or does not answer as it should. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { deferred } from '../../../../../supervisor/machine/deferred.js';
 import { NO_LISTENER } from '../../../../../supervisor/jobs/job-store.js';
 import { openJobStore } from '../../../../../supervisor/jobs/open-job-store.js';
 import { openRedisStore } from '../../../../../supervisor/jobs/redis/open-redis-store.js';
@@ -36,6 +37,24 @@ for (const [title, answer] of [
     assert.match(await failed, /^Redis at 127\.0\.0\.1:\d+: (LOADING|BUSY) /);
     await assert.rejects(store.get('any'), /(LOADING|BUSY)/);
   });
+
+test(
+  'a Redis that reads its file is asked again on the same connection: who comes late finds its jobs lost',
+  LIMIT,
+  async (t) => {
+    const asked: number[] = [];
+    const again = deferred<void>();
+    const port = await fakeRedis(t, (name, connection) => {
+      if (name !== 'INFO') return LOADING;
+      if (asked.push(connection) === 3) again.resolve();
+      return info('standalone');
+    });
+    const store = await openRedisStore(`redis://127.0.0.1:${port}`, LIMITS);
+    t.after(() => store.close());
+    await again.promise;
+    assert.equal(new Set(asked).size, 1, `INFO on the connections ${asked.join()}`);
+  },
+);
 
 test('a Sentinel ends the start, by name', LIMIT, async (t) => {
   const port = await fakeRedis(t, (name) => (name === 'INFO' ? info('sentinel') : '+OK'));
