@@ -83,6 +83,11 @@ withEachRuntime(({ app }) => {
       assert.deepEqual(wanted, [400, 'SERVE_HTTP_ERROR', 'invalid_request_error', 'dimensions', 'false']);
     });
 
+    test('takes null for a field that is left out, as some clients send it', async () => {
+      const { status } = await embed({ input: 'a', encoding_format: null, dimensions: null });
+      assert.equal(status, 200);
+    });
+
     test('answers 2,048 texts in their order', async () => {
       const texts = Array.from({ length: 2048 }, (_, i) => 'x'.repeat(i % 50));
       const { json } = await embed({ input: texts });

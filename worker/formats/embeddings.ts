@@ -90,7 +90,8 @@ function isTokens(value: unknown): value is readonly number[] {
   );
 }
 
-function isBase64({ encoding_format: format = 'float' }: Fields): boolean {
+function isBase64(fields: Fields): boolean {
+  const format = fields['encoding_format'] ?? 'float';
   if (format === 'base64' || format === 'float') return format === 'base64';
   throw badField('encoding_format', `"encoding_format" must be float or base64, not ${shown(format)}.`);
 }

@@ -19,7 +19,8 @@ class RerankExchange implements Exchange {
 
   read(body: Buffer): object {
     const fields = fieldsOf(body);
-    const { query, return_documents: returned = false } = fields;
+    const { query, return_documents: given } = fields;
+    const returned = given ?? false;
     if (typeof query !== 'string') throw badField('query', `"query" must be a text, not ${kindOf(query)}.`);
     if (typeof returned !== 'boolean')
       throw badField(

@@ -69,7 +69,8 @@ export function resultOf(
   const { value } = body;
   const model = new URLSearchParams(call.dialectParams).get('model') ?? '';
   const isNamed = typeof value === 'object' && value !== null && Object.hasOwn(value, name);
-  const { [name]: own, tokens } = (isNamed ? value : { [name]: value }) as Fields;
+  const { [name]: own, tokens: counted } = (isNamed ? value : { [name]: value }) as Fields;
+  const tokens = counted ?? undefined;
   if (tokens !== undefined && !(Number.isSafeInteger(tokens) && (tokens as number) >= 0))
     throw new ServeError(
       'SERVE_OUTPUT_INVALID',

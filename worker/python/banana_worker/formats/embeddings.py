@@ -85,7 +85,8 @@ def _are_tokens(given: Any) -> bool:
 
 
 def _is_base64(fields: Fields) -> bool:
-    form = fields.get("encoding_format", "float")
+    given = fields.get("encoding_format")
+    form = "float" if given is None else given
     if form in ("base64", "float"):
         return bool(form == "base64")
     raise bad_field("encoding_format", f'"encoding_format" must be float or base64, not {shown(form)}.')

@@ -23,7 +23,8 @@ class Exchange(AnyExchange):
 
     def read(self, body: bytes) -> Dict[str, Any]:
         fields = fields_of(body)
-        query, returned = fields.get("query"), fields.get("return_documents", False)
+        query, given = fields.get("query"), fields.get("return_documents")
+        returned = False if given is None else given
         if not isinstance(query, str):
             raise bad_field("query", f'"query" must be a text, not {kind_of(query)}.')
         if not isinstance(returned, bool):
