@@ -129,9 +129,10 @@ function errorFields(message: Extract<Message, { type: 'error' }>): unknown[] {
 
 function routeField(route: Route): unknown {
   const { attempts, ...others } = route;
-  const { path, kind, input, webhook, maxBatch } = others;
+  const { path, kind, input, webhook, maxBatch, schemas } = others;
   if (attempts > 1) return route;
-  const isPlain = kind === 'handler' && input === 'any' && webhook === '' && maxBatch === 1;
+  const isPlain =
+    schemas === undefined && kind === 'handler' && input === 'any' && webhook === '' && maxBatch === 1;
   return isPlain ? path : others;
 }
 

@@ -92,6 +92,12 @@ withEachRuntime(({ language, app }) => {
       assert.deepEqual([other.status, errorOf(other).code], [500, 'SERVE_INFERENCE_FAILED']);
     });
 
+    test('/openapi.json has both schemas', async () => {
+      const document = await (await fetch(`${shared.server.url}/openapi.json`)).text();
+      assert.match(document, /"vector":\{[^}]*"items":\{/);
+      assert.match(document, /"default":10/);
+    });
+
     test('an HttpError may have issues', async () => {
       const answer = await ask(shared.server, { prompt: 'a', how: 'refuses' });
       assert.deepEqual([answer.status, errorOf(answer).code], [422, 'SERVE_HTTP_ERROR']);

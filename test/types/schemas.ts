@@ -5,7 +5,7 @@
 import { type } from 'arktype';
 import * as v from 'valibot';
 import { z } from 'zod';
-import { supervise, type Inference, type InferenceBatch } from '../../index.js';
+import { run, supervise, type Inference, type InferenceBatch } from '../../index.js';
 import { Potassium, Response } from '../../potassium.js';
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -63,4 +63,18 @@ export const called = async (): Promise<void> => {
   same<typeof _answer, { vector: number[]; at: number }>();
   // @ts-expect-error the input has another type
   await model({ steps: 1 });
+};
+
+export const served = async (): Promise<void> => {
+  await run({
+    input,
+    output,
+    example: { prompt: 'a default need not be given' },
+    inference: ({ prompt, steps }) => ({ vector: [prompt.length, steps], at: new Date() }),
+    port: 8001,
+  });
+  // @ts-expect-error the answer lacks a field
+  await run({ input, output, inference: () => ({ vector: [1] }) });
+  // @ts-expect-error the input has no such field
+  await run({ input, inference: ({ promp }) => String(promp) });
 };

@@ -2,12 +2,13 @@
 import { placeServed, serveInWorker } from './in-worker.js';
 import { appFile, starter, type AppServeOptions } from './starter.js';
 import { callingFile } from '../process/stack-frame.js';
-import type { BananaApp, BananaBatchApp } from './types.js';
+import type { RouteSchemas, SchemaInput, StandardSchema } from './standard-schema.js';
+import type { BananaApp, Inference, InferenceBatch } from './types.js';
 
 /** The members that are the app's, and no options of its server. */
 const OF_THE_APP = [
   ...['init', 'inference', 'inferenceBatch', 'shutdown', 'example', 'config'],
-  ...['input', 'output', 'signature'],
+  ...['input', 'output', 'signature', 'task', 'tokenInput'],
 ];
 
 /**
@@ -17,7 +18,17 @@ const OF_THE_APP = [
  * const app: ServedFunctions = { inference: (input) => input, port: 8001, workers: 2 };
  * await run(app);
  */
-export type ServedFunctions = (BananaApp | BananaBatchApp) & AppServeOptions;
+export type ServedFunctions<
+  In extends StandardSchema = StandardSchema,
+  Out extends StandardSchema = StandardSchema,
+> = AppServeOptions &
+  RouteSchemas<In, Out> &
+  Pick<BananaApp, 'init' | 'shutdown' | 'config' | 'signature' | 'task' | 'tokenInput'> & {
+    readonly example?: SchemaInput<In>;
+  } & (
+    | { readonly inference: Inference<In, Out>; readonly inferenceBatch?: InferenceBatch<In, Out> }
+    | { readonly inference?: undefined; readonly inferenceBatch: InferenceBatch<In, Out> }
+  );
 
 /**
  * Serves the given functions from this process, as `banana-serve` would serve a file that exports them. Resolves when
@@ -31,8 +42,10 @@ export type ServedFunctions = (BananaApp | BananaBatchApp) & AppServeOptions;
  * const inference = ({ prompt }: { prompt: string }) => ({ answer: model(prompt) });
  * await run({ init, inference, port: 8001 });
  */
-export function run(app: ServedFunctions): Promise<void> {
-  const { inference, inferenceBatch } = app as Partial<BananaApp>;
+export function run<In extends StandardSchema = StandardSchema, Out extends StandardSchema = StandardSchema>(
+  app: ServedFunctions<In, Out>,
+): Promise<void> {
+  const { inference, inferenceBatch } = app;
   const identity: unknown = inference ?? inferenceBatch;
   if (typeof identity !== 'function') {
     const what = `run({ inference }) needs a function, not ${typeof identity}`;
