@@ -36,6 +36,8 @@ type Told =
   | { readonly n: number; readonly ended: string; readonly begun?: boolean }
   | { readonly isOver: true };
 
+/** A call that two workers lost before it began is given up. */
+const ENDS = ['answered', 'SERVE_WORKER_LOST', 'SERVE_NOT_BEGUN'];
 const RUN_MS = 10;
 /** Calls that end between two kills: workers must come to answer some. */
 const ENDS_BETWEEN_KILLS = 10;
@@ -126,7 +128,7 @@ class FunctionChaos {
   #noteEnd({ n, ended, begun }: Extract<Told, { readonly n: number }>): void {
     this.#ends[ended] = (this.#ends[ended] ?? 0) + 1;
     if (this.#begun.has(n)) this.#breaches.push(`call ${n} settled twice`);
-    if (ended !== 'answered' && ended !== 'SERVE_WORKER_LOST') this.#breaches.push(`call ${n}: ${ended}`);
+    if (!ENDS.includes(ended)) this.#breaches.push(`call ${n}: ${ended}`);
     this.#begun.set(n, begun ?? null);
   }
 
