@@ -68,7 +68,7 @@ class Writer {
   }
 
   #object(value: object): void {
-    if (this.path.length > MAX_DEPTH)
+    if (this.path.length >= MAX_DEPTH)
       throw new TypeError(`is nested more than ${MAX_DEPTH} levels deep, or contains itself`);
     const tensor = tensorOfArray(value) ?? tensorOfFields(value);
     if (tensor !== null) this.#tensor(tensor);
@@ -331,7 +331,7 @@ function write(value: unknown, name: string, code: ErrorCode): Buffer {
     return writer.written;
   } catch (cause) {
     const { path } = writer;
-    const place = path.length > MAX_DEPTH ? name : name + path.map(shown).join('');
+    const place = path.length >= MAX_DEPTH ? name : name + path.map(shown).join('');
     throw unwritable(code, `${place} ${describeThrown(cause).message}.`, cause);
   }
 }

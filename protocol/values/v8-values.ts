@@ -50,21 +50,27 @@ function write(value: unknown, name: string, code: ErrorCode): Buffer {
   try {
     return serialize(value);
   } catch (cause) {
-    const what = findUnwritable(value, name, new Set()) ?? `${name}: ${describeThrown(cause).message}`;
+    const what = findUnwritable(value, name, new Set(), 0) ?? `${name}: ${describeThrown(cause).message}`;
     throw unwritable(code, what, cause);
   }
 }
 
 export const V8_VALUES: ValueFormat = { read, write };
 
+/** V8 writes a few thousand levels; a walk that comes near the end of the stack may end the process. */
+const MAX_DEPTH = 1000;
+const SHOWN_CHARS = 60;
+
 /** Finds the first part that V8 does not write, and says what it is; null if no part alone is to blame. */
-function findUnwritable(value: unknown, path: string, seen: Set<object>): string | null {
+function findUnwritable(value: unknown, path: string, seen: Set<object>, depth: number): string | null {
   if (typeof value === 'function' || typeof value === 'symbol') return `${path} is a ${typeof value}.`;
   if (typeof value !== 'object' || value === null || seen.has(value)) return null;
+  if (depth > MAX_DEPTH)
+    return `${path.slice(0, SHOWN_CHARS)}… is nested more than ${MAX_DEPTH} levels deep.`;
   seen.add(value);
   try {
     for (const [key, inner] of partsOf(value)) {
-      const found = findUnwritable(inner, path + key, seen);
+      const found = findUnwritable(inner, path + key, seen, depth + 1);
       if (found !== null) return found;
     }
     serialize(value);

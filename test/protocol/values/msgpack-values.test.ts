@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { pack } from 'msgpackr';
 import { MSGPACK_VALUES } from '../../../protocol/values/msgpack-values.js';
 import { Tensor } from '../../../protocol/values/tensor.js';
+import { nested } from './nested.js';
 
 const { read, write } = MSGPACK_VALUES;
 const written = (value: unknown): Buffer => write(value, 'input', 'SERVE_BAD_BODY');
@@ -61,4 +62,11 @@ test('bytes that end too early, or are none, are refused', () => {
     ['c70901a44650333291020000', /2 bytes are no FP32 of the shape \[2\]/],
   ] as const)
     assert.throws(() => read(Buffer.from(hex, 'hex')), { code: 'SERVE_BAD_BODY', message: text });
+});
+
+test('a value is written as deep as the worker in Python reads it, and no deeper', () => {
+  assert.deepStrictEqual(read(written(nested(128))).value, nested(128));
+  assert.throws(() => written(nested(129)), {
+    message: /input is nested more than 128 levels deep, or contains itself\.$/,
+  });
 });
