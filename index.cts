@@ -6,8 +6,8 @@ import type * as Package from './index.js' with { 'resolution-mode': 'import' };
 
 export type * from './index.js' with { 'resolution-mode': 'import' };
 
-// eslint-disable-next-line @typescript-eslint/no-require-imports -- the purpose of this file
-const loaded = require('./index.js') as typeof Package;
+// Node's own `require`: that of jest reads no ES modules.
+const loaded = process.getBuiltinModule('module').createRequire(__filename)('./index.js') as typeof Package;
 
 export const run: typeof Package.run = loaded.run;
 export const serve: typeof Package.serve = loaded.serve;

@@ -20,6 +20,14 @@ const PLAIN = MODULE.replace("<typeof import('./app.js')>", '');
 const COMMONJS = `
 const { supervise } = require('banana-serve');
 supervise(__dirname + '/app.ts').then(async (add) => console.log(await add({ n: 1 })));`;
+/** As jest loads CommonJS. */
+const OTHER_REQUIRE = `
+const path = require.resolve('banana-serve');
+const noModules = () => { throw new SyntaxError('Cannot use import statement outside a module'); };
+const own = {};
+const code = require('node:fs').readFileSync(path, 'utf8');
+new Function('exports', 'require', '__filename', code)(own, noModules, path);
+${COMMONJS.replace("require('banana-serve')", 'own')}`;
 const THREAD = `
 const { Worker } = require('node:worker_threads');
 const thread = new Worker(__dirname + '/commonjs.cjs');
@@ -36,6 +44,7 @@ before(async () => {
     'module.mjs': PLAIN,
     'typescript.ts': MODULE,
     'commonjs.cjs': COMMONJS,
+    'other-require.cjs': OTHER_REQUIRE,
     'thread.cjs': THREAD,
   };
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
@@ -59,6 +68,7 @@ const TSX = join(ROOT, 'node_modules/tsx/dist/cli.mjs');
 const WAYS: readonly (readonly [way: string, args: readonly string[], printed: string])[] = [
   ['an ES module', ['module.mjs'], '2\n'],
   ['CommonJS', ['commonjs.cjs'], '2\n'],
+  ['CommonJS whose require reads no ES modules', ['other-require.cjs'], '2\n'],
   ['TypeScript under tsx', [TSX, 'typescript.ts'], '2\n'],
   ['an ES module bundled by esbuild', ['bundle.mjs'], '2\n'],
   ['CommonJS bundled by esbuild', ['bundle.cjs'], '2\n'],
