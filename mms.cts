@@ -3,8 +3,7 @@ import type * as Package from './mms.js' with { 'resolution-mode': 'import' };
 
 export type * from './mms.js' with { 'resolution-mode': 'import' };
 
-// eslint-disable-next-line @typescript-eslint/no-require-imports -- the purpose of this file
-const loaded = require('./mms.js') as typeof Package;
+const loaded = process.getBuiltinModule('module').createRequire(__filename)('./mms.js') as typeof Package;
 
 export const Context: typeof Package.Context = loaded.Context;
 export type Context = Package.Context;

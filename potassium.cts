@@ -3,8 +3,9 @@ import type * as Package from './potassium.js' with { 'resolution-mode': 'import
 
 export type * from './potassium.js' with { 'resolution-mode': 'import' };
 
-// eslint-disable-next-line @typescript-eslint/no-require-imports -- the purpose of this file
-const loaded = require('./potassium.js') as typeof Package;
+const loaded = process.getBuiltinModule('module').createRequire(__filename)(
+  './potassium.js',
+) as typeof Package;
 
 /* eslint-disable @typescript-eslint/no-explicit-any -- the same types as the classes */
 export const Potassium: typeof Package.Potassium = loaded.Potassium;

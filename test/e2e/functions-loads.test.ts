@@ -20,13 +20,18 @@ const PLAIN = MODULE.replace("<typeof import('./app.js')>", '');
 const COMMONJS = `
 const { supervise } = require('banana-serve');
 supervise(__dirname + '/app.ts').then(async (add) => console.log(await add({ n: 1 })));`;
-/** As jest loads CommonJS. */
+/** As jest loads CommonJS: it runs each file by itself, and its `require` reads no ES modules. */
 const OTHER_REQUIRE = `
-const path = require.resolve('banana-serve');
-const noModules = () => { throw new SyntaxError('Cannot use import statement outside a module'); };
-const own = {};
-const code = require('node:fs').readFileSync(path, 'utf8');
-new Function('exports', 'require', '__filename', code)(own, noModules, path);
+const { join, dirname } = require('node:path');
+function load(path) {
+  if (!path.endsWith('.cjs')) throw new SyntaxError('Cannot use import statement outside a module');
+  const code = require('node:fs').readFileSync(path, 'utf8');
+  const exports = {};
+  const other = (name) => load(join(dirname(path), name));
+  new Function('exports', 'require', '__filename', code)(exports, other, path);
+  return exports;
+}
+const own = load(require.resolve('banana-serve'));
 ${COMMONJS.replace("require('banana-serve')", 'own')}`;
 const THREAD = `
 const { Worker } = require('node:worker_threads');
