@@ -13,7 +13,8 @@ import { decodeHead, encodeHead } from './codec.js';
 import { ServeError, protocolError } from '../errors.js';
 import { FRAME_PREFIX_BYTES, FrameReader } from './frame.js';
 import type { LightSocket } from './light-socket.js';
-import { MAX_FRAGMENT_BYTES, type Message } from './messages.js';
+import { MAX_FRAGMENT_BYTES } from './limits.js';
+import type { Message } from './messages.js';
 
 export interface ChannelHandlers {
   /** One decoded message and its body, in pieces the handler owns. Called synchronously, in order. */

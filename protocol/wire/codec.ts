@@ -17,9 +17,9 @@ import {
   writeRow,
   type Layout,
 } from './fields.js';
+import { MAX_HEAD_BYTES } from './limits.js';
 import {
   ISSUE,
-  MAX_HEAD_BYTES,
   MESSAGES,
   METRIC,
   THROWN,

@@ -4,7 +4,7 @@
  * views of the chunks. A long body whose memory is allocated already (`roomFor`) is read directly into it.
  */
 import { protocolError } from '../errors.js';
-import { MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES } from './messages.js';
+import { MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES } from './limits.js';
 
 export const FRAME_PREFIX_BYTES = 8;
 

@@ -58,47 +58,10 @@ import {
   type Check,
   type Checked,
 } from './fields.js';
+import { FIRST_WEBHOOK_REF, MAX_CLOSE_REASON_BYTES, MAX_CONCURRENCY } from './limits.js';
 
 /** Raised with every change that an older peer would misread. Checked in `hello`. */
 export const PROTOCOL_VERSION = 2;
-
-/** Maximum body bytes in one frame. Control messages wait for at most one such frame (docs/wire.md). */
-export const MAX_FRAGMENT_BYTES = 256 * 1024;
-
-/** Maximum bytes of a frame's head. Request headers (Node accepts 16 KiB) are its largest part. */
-export const MAX_HEAD_BYTES = 1024 * 1024;
-
-/** Senders cut texts (errors, logs) to this length, so that several of them fit into one head. */
-export const MAX_TEXT_CHARS = 64 * 1024;
-
-/** Maximum bytes of a JSON Schema, and of all of an app together. */
-export const MAX_SCHEMA_BYTES = 256 * 1024;
-export const MAX_SCHEMAS_BYTES = 512 * 1024;
-
-/** Maximum characters of the text in a `progress`. */
-export const MAX_PROGRESS_CHARS = 200;
-
-/** Maximum body bytes of a webhook. */
-export const MAX_WEBHOOK_BYTES = 16 * 1024 * 1024;
-
-/** Maximum time limit of one attempt to deliver a webhook. */
-export const MAX_WEBHOOK_TIMEOUT_MS = 60_000;
-export const MAX_WEBHOOK_RETRIES = 10;
-
-/** The first number of a webhook, above every call's id, so that a `body` frame shows which of the two it continues. */
-export const FIRST_WEBHOOK_REF = 2 ** 32;
-
-/** Bytes that a stream may send before the first `credit`. */
-export const STREAM_WINDOW_BYTES = 256 * 1024;
-
-/** Credit that a `data` frame costs in addition to its bytes, so that small messages cannot pile up. */
-export const DATA_OVERHEAD_BYTES = 64;
-
-/** Maximum bytes of the reason of a `close`: its payload has 125 bytes at most, two of them the code (RFC 6455 section 5.5). */
-export const MAX_CLOSE_REASON_BYTES = 123;
-
-/** Maximum calls that one worker runs at the same time: the entries of their note fit into a page. */
-export const MAX_CONCURRENCY = 128;
 
 /** A call on the wire; its body travels beside it as raw bytes. */
 export interface Call {
@@ -242,7 +205,7 @@ const LOADED = record({
   routes: listOf((route, name) => ROUTE(typeof route === 'string' ? { path: route } : route, name)),
   /** The app's own options, not validated yet. */
   modelOptions: (options: unknown, name: string) => map(options ?? {}, name),
-  /** JSON text of a sample input, at most {@link MAX_TEXT_CHARS}; empty if there is none. */
+  /** JSON text of a sample input, at most `MAX_TEXT_CHARS`; empty if there is none. */
   example: (example: unknown, name: string) => text(example ?? '', name),
   /** Whether the app has a `shutdown` to run before its worker ends; unknown if left out. */
   shutdown: optional(flag),
@@ -390,7 +353,7 @@ export const MESSAGES = {
     retries: uint,
     /** If true, `webhookDone` comes after delivery or the last attempt; otherwise as soon as the front has the webhook. */
     wait: flag,
-    /** Whole body, over all fragments; at most {@link MAX_WEBHOOK_BYTES}. */
+    /** Whole body, over all fragments; at most `MAX_WEBHOOK_BYTES`. */
     bodyBytes: uint,
   },
   pong: { ref: uint },

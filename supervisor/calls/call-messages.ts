@@ -8,12 +8,10 @@ import { ServeError, asCallErrorCode, protocolError } from '../../protocol/error
 import {
   DATA_OVERHEAD_BYTES,
   FIRST_WEBHOOK_REF,
-  type Message,
-  type ReplyHead,
-  type Thrown,
   MAX_FRAGMENT_BYTES,
   MAX_HEAD_BYTES,
-} from '../../protocol/wire/messages.js';
+} from '../../protocol/wire/limits.js';
+import type { Message, ReplyHead, Thrown } from '../../protocol/wire/messages.js';
 import { leaveToCollector, slabs } from '../memory/slabs.js';
 import type { CallHolder, HeldCall } from './held-batch.js';
 import type { Channel } from '../../protocol/wire/channel.js';

@@ -4,7 +4,7 @@
  */
 import type { ServeError } from '../../protocol/errors.js';
 import type { Channel } from '../../protocol/wire/channel.js';
-import { STREAM_WINDOW_BYTES } from '../../protocol/wire/messages.js';
+import { STREAM_WINDOW_BYTES } from '../../protocol/wire/limits.js';
 import type { Call, ReadyWorker } from '../dispatch/call.js';
 
 /**

@@ -1,7 +1,8 @@
 /** Receives the answer of a job that a worker runs, and turns it into the outcome of this attempt. */
 import { totalBytes } from '../../protocol/wire/body-assembler.js';
 import type { ServeError } from '../../protocol/errors.js';
-import { MAX_PROGRESS_CHARS, type ReplyHead } from '../../protocol/wire/messages.js';
+import { MAX_PROGRESS_CHARS } from '../../protocol/wire/limits.js';
+import type { ReplyHead } from '../../protocol/wire/messages.js';
 import type { Call, Sink } from '../dispatch/call.js';
 import { keptError, type JobProgress, type Outcome } from './job-record.js';
 

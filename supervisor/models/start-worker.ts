@@ -1,7 +1,8 @@
 /** Starts a worker for a slot: its spec and environment, the relay of its output, and the guard that ends it with the server. */
 import { randomBytes } from 'node:crypto';
 import { env } from 'node:process';
-import { STREAM_WINDOW_BYTES, type StartSpec } from '../../protocol/wire/messages.js';
+import { STREAM_WINDOW_BYTES } from '../../protocol/wire/limits.js';
+import type { StartSpec } from '../../protocol/wire/messages.js';
 import { limitOf, type ModelOptions } from '../options/resolve.js';
 import { spawnWorker, type SpawnOptions, type WorkerProcess } from '../processes/spawn-worker.js';
 import type { Placement } from '../machine/placement.js';

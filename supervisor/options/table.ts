@@ -8,7 +8,8 @@ import type {
   OperatorOptionTypes,
   ServerOptionTypes,
 } from '../../protocol/option-types.js';
-import { MAX_CONCURRENCY, TASKS } from '../../protocol/wire/messages.js';
+import { MAX_CONCURRENCY } from '../../protocol/wire/limits.js';
+import { TASKS } from '../../protocol/wire/messages.js';
 import { availableCores } from '../machine/cores.js';
 import { parseHost, parsePort } from './address.js';
 import { NO_URLS, parseAllowedUrls } from './allowed-urls.js';

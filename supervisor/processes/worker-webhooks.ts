@@ -2,12 +2,8 @@
 import { BodyAssembler, joinPieces } from '../../protocol/wire/body-assembler.js';
 import type { Channel } from '../../protocol/wire/channel.js';
 import { protocolError } from '../../protocol/errors.js';
-import {
-  MAX_WEBHOOK_BYTES,
-  type Message,
-  type WebhookOrder,
-  type WebhookOutcome,
-} from '../../protocol/wire/messages.js';
+import { MAX_WEBHOOK_BYTES } from '../../protocol/wire/limits.js';
+import type { Message, WebhookOrder, WebhookOutcome } from '../../protocol/wire/messages.js';
 import type { WebhookEvents } from '../webhooks/webhooks.js';
 import type { WorkerEvent } from './worker-listener.js';
 

@@ -11,7 +11,7 @@
 import { randomUUID } from 'node:crypto';
 import { describeThrown } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/text/sentences.js';
-import { MAX_WEBHOOK_RETRIES, MAX_WEBHOOK_TIMEOUT_MS } from '../../protocol/wire/messages.js';
+import { MAX_WEBHOOK_RETRIES, MAX_WEBHOOK_TIMEOUT_MS } from '../../protocol/wire/limits.js';
 import { DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, parseWebhookUrl } from '../../protocol/webhooks.js';
 import type { Log } from '../observe/log.js';
 import type { WebhookSigner } from '../options/webhook-signer.js';

@@ -7,7 +7,8 @@ import { CALL_ERRORS, ERRORS, WORKER_ERRORS } from '../../protocol/errors.js';
 import * as paths from '../../protocol/reserved-paths.js';
 import { BEGUN_NOTE_BYTES } from '../../protocol/wire/begun-note.js';
 import { FRAME_PREFIX_BYTES } from '../../protocol/wire/frame.js';
-import * as messages from '../../protocol/wire/messages.js';
+import * as limits from '../../protocol/wire/limits.js';
+import { MESSAGES, PROTOCOL_VERSION, TASKS } from '../../protocol/wire/messages.js';
 import { OPTIONS, OPTION_NAMES } from '../../supervisor/options/table.js';
 import { ROOT } from '../helpers/server.js';
 
@@ -25,10 +26,13 @@ export function areTablesCurrent(isWriting = false): boolean {
 }
 
 function pythonTables(): string {
-  const numbers = Object.entries({ ...messages, FRAME_PREFIX_BYTES, BEGUN_NOTE_BYTES }).filter(
-    ([name, value]) => typeof value === 'number' && !OF_THE_FRONT.has(name),
-  );
-  const fields = Object.entries(messages.MESSAGES).map(
+  const numbers = Object.entries({
+    PROTOCOL_VERSION,
+    ...limits,
+    FRAME_PREFIX_BYTES,
+    BEGUN_NOTE_BYTES,
+  }).filter(([name]) => !OF_THE_FRONT.has(name));
+  const fields = Object.entries(MESSAGES).map(
     ([type, checks]) => `    ${quoted(type)}: ${quoted(Object.keys(checks).join(' '))},`,
   );
   const texts = [...CALL_ERRORS, ...WORKER_ERRORS].map(
@@ -48,7 +52,7 @@ function pythonTables(): string {
     '\n# Options that a model may set for itself (supervisor/options/table.ts).',
     `MODEL_OPTIONS = (\n${rows(options)}\n)`,
     '\n# The tasks of models, by which clients call them (protocol/wire/messages.ts).',
-    `TASKS = ${tuple(messages.TASKS)}`,
+    `TASKS = ${tuple(TASKS)}`,
     '\n# Paths that the front answers by itself (protocol/reserved-paths.ts).',
     `HEALTH_PATHS = ${tuple(paths.HEALTH_PATHS)}`,
     `POTASSIUM_STATUS_PATHS = ${tuple(paths.POTASSIUM_STATUS_PATHS)}`,

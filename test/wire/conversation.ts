@@ -5,13 +5,14 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { MONOTONIC_OFFSET_MS } from '../../protocol/wire/begun-note.js';
-import { MAX_FRAGMENT_BYTES, type Call, type Message, type StartSpec } from '../../protocol/wire/messages.js';
+import { MAX_FRAGMENT_BYTES } from '../../protocol/wire/limits.js';
+import type { Call, Message, StartSpec } from '../../protocol/wire/messages.js';
 import { callWith } from '../worker/calls.js';
 import type { Exit, WorkerProcess } from '../processes/worker/worker-process.js';
 import { APPS } from './apps.js';
 
 export interface Conversation {
-  /** What the worker promises. */
+  /** The promise of the worker. */
   readonly title: string;
   readonly app: keyof typeof APPS;
   readonly spec?: Partial<StartSpec>;

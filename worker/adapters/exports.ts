@@ -1,6 +1,6 @@
 /** Reads and checks exports beside the app itself, which every kind of app may have. */
 
-import { MAX_CONCURRENCY } from '../../protocol/wire/messages.js';
+import { MAX_CONCURRENCY } from '../../protocol/wire/limits.js';
 import { repeatOptions, type RepeatOptions } from '../api/repeat-options.js';
 
 /** Returns the `config` export. @throws a TypeError if it is not an object */

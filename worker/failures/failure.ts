@@ -1,6 +1,7 @@
 /** Turns the error of an app, thrown or returned, into the failure of its call. */
 import { ServeError, describeThrown } from '../../protocol/errors.js';
-import { MAX_TEXT_CHARS, type Thrown } from '../../protocol/wire/messages.js';
+import { MAX_TEXT_CHARS } from '../../protocol/wire/limits.js';
+import type { Thrown } from '../../protocol/wire/messages.js';
 import { isErrorStatus, isHttpError, type HttpError } from '../api/http-error.js';
 import { isPredictionException, type PredictionException } from '../api/mms/prediction-exception.js';
 import { inputsOf, invalidInputOf, issuesWithin } from './invalid-input.js';

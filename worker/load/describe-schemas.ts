@@ -1,7 +1,8 @@
 /** Describes the schemas of an app's routes as JSON Schemas, by the libraries that they are written with. */
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import { MAX_SCHEMAS_BYTES, MAX_SCHEMA_BYTES, type Route } from '../../protocol/wire/messages.js';
+import { MAX_SCHEMAS_BYTES, MAX_SCHEMA_BYTES } from '../../protocol/wire/limits.js';
+import type { Route } from '../../protocol/wire/messages.js';
 import type { LoadedApp } from '../adapters/loaded-app.js';
 import type { StandardSchema } from '../api/standard-schema.js';
 import { hintOnce } from '../process/hint-once.js';

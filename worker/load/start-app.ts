@@ -3,13 +3,8 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { describeThrown, type ErrorCode } from '../../protocol/errors.js';
-import {
-  MAX_CONCURRENCY,
-  MAX_TEXT_CHARS,
-  type Call,
-  type LoadedInfo,
-  type StartSpec,
-} from '../../protocol/wire/messages.js';
+import { MAX_CONCURRENCY, MAX_TEXT_CHARS } from '../../protocol/wire/limits.js';
+import type { Call, LoadedInfo, StartSpec } from '../../protocol/wire/messages.js';
 import { appLog } from '../report/app-log.js';
 import { CallContext, type CallSurroundings } from '../run/call-context.js';
 import { AppLoadError } from './explain-load-error.js';

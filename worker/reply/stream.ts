@@ -3,7 +3,8 @@
  * slows the generator and nothing piles up. Ends either in `end` or in a rejection.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { MAX_FRAGMENT_BYTES, type ReplyHead } from '../../protocol/wire/messages.js';
+import { MAX_FRAGMENT_BYTES } from '../../protocol/wire/limits.js';
+import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { asksFor } from './accept.js';
 import { PLAIN_HEAD } from '../formats/reply.js';
 import { encodeJson, jsonText } from '../values/json-encoding.js';

@@ -1,7 +1,7 @@
 /** `ctx.log`: lines for the server's log, sent as messages so that they carry worker and request id. */
 import type { Channel } from '../../protocol/wire/channel.js';
 import { describeThrown } from '../../protocol/errors.js';
-import { MAX_TEXT_CHARS } from '../../protocol/wire/messages.js';
+import { MAX_TEXT_CHARS } from '../../protocol/wire/limits.js';
 import type { AppLog } from '../api/types.js';
 
 export function appLog(channel: Channel, requestId: string, traceparent: string | null = null): AppLog {

@@ -3,7 +3,7 @@
  * one before the call's ending. An app that blocks the thread sends the newest one with its next report, or when it yields.
  */
 import type { Channel } from '../../protocol/wire/channel.js';
-import { MAX_PROGRESS_CHARS } from '../../protocol/wire/messages.js';
+import { MAX_PROGRESS_CHARS } from '../../protocol/wire/limits.js';
 
 const INTERVAL_MS = 250;
 

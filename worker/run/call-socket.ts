@@ -10,8 +10,8 @@ import {
   DATA_OVERHEAD_BYTES,
   MAX_CLOSE_REASON_BYTES,
   MAX_FRAGMENT_BYTES,
-  type Message,
-} from '../../protocol/wire/messages.js';
+} from '../../protocol/wire/limits.js';
+import type { Message } from '../../protocol/wire/messages.js';
 import type { WebSocketConnection } from '../api/types.js';
 import { Credit } from './credit.js';
 

@@ -7,7 +7,8 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError } from '../../protocol/errors.js';
-import { MAX_TEXT_CHARS, type Call, type ReplyHead, type Thrown } from '../../protocol/wire/messages.js';
+import { MAX_TEXT_CHARS } from '../../protocol/wire/limits.js';
+import type { Call, ReplyHead, Thrown } from '../../protocol/wire/messages.js';
 import type { LoadedApp } from '../adapters/loaded-app.js';
 import { acceptedInput, acceptedOutput } from '../adapters/schemas.js';
 import { CallContext, type CallSurroundings } from './call-context.js';

@@ -8,8 +8,8 @@ import {
   MAX_WEBHOOK_BYTES,
   MAX_WEBHOOK_RETRIES,
   MAX_WEBHOOK_TIMEOUT_MS,
-  type WebhookOutcome,
-} from '../../protocol/wire/messages.js';
+} from '../../protocol/wire/limits.js';
+import type { WebhookOutcome } from '../../protocol/wire/messages.js';
 import { DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, parseWebhookUrl } from '../../protocol/webhooks.js';
 import type { WebhookSender, WebhookRequest } from '../api/send-webhook.js';
 import { encodeJson } from '../values/json-encoding.js';

@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { isAppsRefusal, type ErrorCode, type ServeError } from '../../../protocol/errors.js';
-import { MAX_CLOSE_REASON_BYTES } from '../../../protocol/wire/messages.js';
+import { MAX_CLOSE_REASON_BYTES } from '../../../protocol/wire/limits.js';
 
 /** Close codes by error (RFC 6455 section 7.4.1, and 1013 of its registry). Any other error is 1011: the server failed. */
 const CLOSE_CODES: Partial<Record<ErrorCode, number>> = {

@@ -7,8 +7,8 @@ import {
   DATA_OVERHEAD_BYTES,
   MAX_FRAGMENT_BYTES,
   STREAM_WINDOW_BYTES,
-  type DataPart,
-} from '../../../protocol/wire/messages.js';
+} from '../../../protocol/wire/limits.js';
+import type { DataPart } from '../../../protocol/wire/messages.js';
 import { FRAGMENT_OVERHEAD_BYTES } from './frame-reads.js';
 
 /** A client's frame takes at least this many bytes besides its payload (RFC 6455 section 5.2). */

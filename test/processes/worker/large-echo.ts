@@ -1,7 +1,7 @@
 /** A worker in any language answers a body that is larger than one frame. */
 import assert from 'node:assert/strict';
 import { BodyAssembler, joinPieces } from '../../../protocol/wire/body-assembler.js';
-import { MAX_FRAGMENT_BYTES } from '../../../protocol/wire/messages.js';
+import { MAX_FRAGMENT_BYTES } from '../../../protocol/wire/limits.js';
 import type { WorkerProcess } from './worker-process.js';
 
 /** Sends ten megabytes to a worker whose app answers with its input, and gets them back in fragments. */

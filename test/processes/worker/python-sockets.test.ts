@@ -1,7 +1,7 @@
 /** WebSockets of coroutines, and webhooks of threads, in a Python worker over bare frames. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DATA_OVERHEAD_BYTES } from '../../../protocol/wire/messages.js';
+import { DATA_OVERHEAD_BYTES } from '../../../protocol/wire/limits.js';
 import { needs } from '../../helpers/needs.js';
 import { startedPython } from './python-process.js';
 import { ownCode } from './version-sensitive.js';

@@ -10,7 +10,7 @@ import { appFolder } from '../../worker/app-folder.js';
 import { ONLY_VERSION_SENSITIVE } from './version-sensitive.js';
 
 const MAIN = fileURLToPath(new URL('python-main.test.js', import.meta.url));
-/** What the process loads beside it. */
+/** Modules that the process loads beside it. */
 const OTHERS = ['python-sockets.test.js', '../../wire/python.test.js'].map(
   (file) => `--import=${new URL(file, import.meta.url).href}`,
 );

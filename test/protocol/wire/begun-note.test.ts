@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { MAX_CONCURRENCY } from '../../../protocol/wire/messages.js';
+import { MAX_CONCURRENCY } from '../../../protocol/wire/limits.js';
 import {
   BEGUN_NOTE_BYTES,
   MONOTONIC_OFFSET_MS,

@@ -8,7 +8,8 @@ import { BodyAssembler, joinPieces, splitPieces, totalBytes } from '../../../pro
 import { Channel, type ChannelHandlers } from '../../../protocol/wire/channel.js';
 import { ServeError } from '../../../protocol/errors.js';
 import { lighten } from '../../../protocol/wire/light-socket.js';
-import { MAX_FRAGMENT_BYTES, type Call, type Message } from '../../../protocol/wire/messages.js';
+import { MAX_FRAGMENT_BYTES } from '../../../protocol/wire/limits.js';
+import type { Call, Message } from '../../../protocol/wire/messages.js';
 import { GOLDEN } from '../golden-frames.js';
 import { Tap, closed, deferred, nextTurn, readFrames, socketPair, type Received } from '../streams.js';
 

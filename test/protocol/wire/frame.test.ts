@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { ServeError } from '../../../protocol/errors.js';
 import { FRAME_PREFIX_BYTES, FrameReader } from '../../../protocol/wire/frame.js';
-import { MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES } from '../../../protocol/wire/messages.js';
+import { MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES } from '../../../protocol/wire/limits.js';
 import { GOLDEN } from '../golden-frames.js';
 
 interface Frame {

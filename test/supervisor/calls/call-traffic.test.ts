@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { DATA_OVERHEAD_BYTES, type Message } from '../../../protocol/wire/messages.js';
+import { DATA_OVERHEAD_BYTES } from '../../../protocol/wire/limits.js';
+import type { Message } from '../../../protocol/wire/messages.js';
 import { test, type TestContext } from 'node:test';
 import type { Conversation } from '../../../supervisor/dispatch/call.js';
 import { CallAnswers } from '../../../supervisor/calls/call-messages.js';

@@ -3,12 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { MONOTONIC_OFFSET_MS } from '../../../protocol/wire/begun-note.js';
 import { ServeError } from '../../../protocol/errors.js';
-import {
-  FIRST_WEBHOOK_REF,
-  MAX_FRAGMENT_BYTES,
-  STREAM_WINDOW_BYTES,
-  type Message,
-} from '../../../protocol/wire/messages.js';
+import { FIRST_WEBHOOK_REF, MAX_FRAGMENT_BYTES, STREAM_WINDOW_BYTES } from '../../../protocol/wire/limits.js';
+import type { Message } from '../../../protocol/wire/messages.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
 import { Tap, nextTurn } from '../../protocol/streams.js';
 import { OK, newCall } from '../dispatch/calls.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { STREAM_WINDOW_BYTES } from '../../../protocol/wire/messages.js';
+import { STREAM_WINDOW_BYTES } from '../../../protocol/wire/limits.js';
 import { HeldBatch, type HeldCall } from '../../../supervisor/calls/held-batch.js';
 import { heldCall, sentCall } from './held-call.js';
 

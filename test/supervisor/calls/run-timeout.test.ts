@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { STREAM_WINDOW_BYTES } from '../../../protocol/wire/messages.js';
+import { STREAM_WINDOW_BYTES } from '../../../protocol/wire/limits.js';
 import { HeldBatch, type CallHolder, type HeldCall } from '../../../supervisor/calls/held-batch.js';
 import type { NamedLimit } from '../../../supervisor/machine/limit-timer.js';
 import { ABORT_GRACE_MS, MIN_BEGIN_MS, RunTimeout, PONG_MS } from '../../../supervisor/calls/run-timeout.js';

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { ConfigOptions, ProgramOptions } from '../../../protocol/option-types.js';
 import { EXIT_CODES } from '../../../supervisor/command/server-process.js';
 import { parseOption } from '../../../supervisor/options/resolve.js';
-import { MAX_CONCURRENCY } from '../../../protocol/wire/messages.js';
+import { MAX_CONCURRENCY } from '../../../protocol/wire/limits.js';
 import { OPTIONS, OPTION_GROUPS, OPTION_NAMES, type OptionName } from '../../../supervisor/options/table.js';
 import { holdsSection, printTable } from '../../helpers/doc-page.js';
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Channel } from '../../../protocol/wire/channel.js';
-import { MAX_WEBHOOK_BYTES, type Message, type WebhookOrder } from '../../../protocol/wire/messages.js';
+import { MAX_WEBHOOK_BYTES } from '../../../protocol/wire/limits.js';
+import type { Message, WebhookOrder } from '../../../protocol/wire/messages.js';
 import { WorkerWebhooks } from '../../../supervisor/processes/worker-webhooks.js';
 
 const REF = 2 ** 32;

@@ -1,4 +1,4 @@
-/** What every worker says and does on the wire, whatever its language. */
+/** All conversations: they hold for every worker, whatever its language. */
 import type { Conversation } from '../conversation.js';
 import { BATCHES, STREAMS } from './batches.js';
 import { CALLS, CANCELS, TOGETHER } from './calls.js';

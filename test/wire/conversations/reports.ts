@@ -1,5 +1,5 @@
 /** Messages of a call beside its answer, and what it prints. */
-import { FIRST_WEBHOOK_REF, MAX_FRAGMENT_BYTES } from '../../../protocol/wire/messages.js';
+import { FIRST_WEBHOOK_REF, MAX_FRAGMENT_BYTES } from '../../../protocol/wire/limits.js';
 import {
   OF_NO_CALL,
   answers,

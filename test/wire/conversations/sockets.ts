@@ -1,5 +1,6 @@
 /** WebSockets. */
-import { DATA_OVERHEAD_BYTES, MAX_FRAGMENT_BYTES, type Call } from '../../../protocol/wire/messages.js';
+import { DATA_OVERHEAD_BYTES, MAX_FRAGMENT_BYTES } from '../../../protocol/wire/limits.js';
+import type { Call } from '../../../protocol/wire/messages.js';
 import {
   cancel,
   comes,

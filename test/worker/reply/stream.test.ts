@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { MAX_FRAGMENT_BYTES, type ReplyHead } from '../../../protocol/wire/messages.js';
+import { MAX_FRAGMENT_BYTES } from '../../../protocol/wire/limits.js';
+import type { ReplyHead } from '../../../protocol/wire/messages.js';
 import { iteratorOf, sendStream, type StreamOut } from '../../../worker/reply/stream.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
 import { serveError } from '../refusals.js';

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { Channel } from '../../../protocol/wire/channel.js';
-import { MAX_TEXT_CHARS, type Message } from '../../../protocol/wire/messages.js';
+import { MAX_TEXT_CHARS } from '../../../protocol/wire/limits.js';
+import type { Message } from '../../../protocol/wire/messages.js';
 import { appLog } from '../../../worker/report/app-log.js';
 import { Tap } from '../../protocol/streams.js';
 

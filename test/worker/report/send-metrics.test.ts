@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Channel } from '../../../protocol/wire/channel.js';
 import { encodeHead } from '../../../protocol/wire/codec.js';
-import { MAX_HEAD_BYTES, type Message, type Metric } from '../../../protocol/wire/messages.js';
+import { MAX_HEAD_BYTES } from '../../../protocol/wire/limits.js';
+import type { Message, Metric } from '../../../protocol/wire/messages.js';
 import { sendMetrics } from '../../../worker/report/send-metrics.js';
 
 function told(metrics: readonly Metric[]): Message[] {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { Channel } from '../../../protocol/wire/channel.js';
-import { DATA_OVERHEAD_BYTES } from '../../../protocol/wire/messages.js';
+import { DATA_OVERHEAD_BYTES } from '../../../protocol/wire/limits.js';
 import { CallSocket } from '../../../worker/run/call-socket.js';
 import { Tap, nextTurn } from '../../protocol/streams.js';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { MAX_FRAGMENT_BYTES } from '../../../protocol/wire/messages.js';
+import { MAX_FRAGMENT_BYTES } from '../../../protocol/wire/limits.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
 import { Bench, WINDOW_BYTES, frozenClock } from '../loop-bench.js';
 import { lostGpu } from '../lost-gpu.js';

@@ -4,6 +4,7 @@
  * Before: the runtime of the front has found onnxruntime-node, and gives its path and the operator's providers in the
  * environment. After: `onnx-model.ts` answers the calls.
  */
+import type { Signature } from '../../../protocol/values/tensor.js';
 import { WARM_UP } from '../../adapters/loaded-app.js';
 import type { InferenceContext, InitContext } from '../../api/types.js';
 import { formatOf } from '../../formats/read-input.js';
@@ -52,17 +53,7 @@ export async function exportsOfModel(
   if (BANANA_TOKENIZERS !== '') {
     const outputs = [checkedOutput(path, signature)];
     const model = new OnnxModel(onnxruntime, session, { ...signature, outputs }, null);
-    return {
-      platform: PLATFORM,
-      ...embeddingExports(
-        path,
-        signature,
-        BANANA_TOKENIZERS,
-        (inputs) => model.infer(inputs) as Promise<Tensors>,
-      ),
-      [WARM_UP]: warmUpOf(path, model, signature),
-      config: { batchSize: BATCH_SIZE, maxBatchDelay: 0, repeatable: true },
-    };
+    return embeddingModel(path, model, signature, BANANA_TOKENIZERS);
   }
   const claim = rowsClaim(signature, words);
   const joins = mayJoin(claim, asksForBatches);
@@ -85,6 +76,16 @@ export async function exportsOfModel(
     ...exports,
     inferenceBatch: (inputs: readonly unknown[], ctxs: readonly InferenceContext[]) =>
       model.inferBatch(inputs, ctxs.map(isJson)),
+    config: { batchSize: BATCH_SIZE, maxBatchDelay: 0, repeatable: true },
+  };
+}
+
+function embeddingModel(path: string, model: OnnxModel, signature: Signature, tokenizers: string): Exports {
+  const infer = (inputs: unknown): Promise<Tensors> => model.infer(inputs) as Promise<Tensors>;
+  return {
+    platform: PLATFORM,
+    ...embeddingExports(path, signature, tokenizers, infer),
+    [WARM_UP]: warmUpOf(path, model, signature),
     config: { batchSize: BATCH_SIZE, maxBatchDelay: 0, repeatable: true },
   };
 }

@@ -4,7 +4,7 @@ import {
   DATA_OVERHEAD_BYTES,
   MAX_FRAGMENT_BYTES,
   STREAM_WINDOW_BYTES,
-} from '../../../../protocol/wire/messages.js';
+} from '../../../../protocol/wire/limits.js';
 import { FRAGMENT_OVERHEAD_BYTES } from '../../../../supervisor/http/websocket/frame-reads.js';
 import { Outbox } from '../../../../supervisor/http/websocket/outbox.js';
 

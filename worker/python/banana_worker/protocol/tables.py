@@ -1,6 +1,7 @@
 """The tables of protocol/ in TypeScript, which `npm run format` prints (test/tools/python-tables.ts)."""
 
 # Numbers of the wire (protocol/wire/).
+PROTOCOL_VERSION = 2
 DATA_OVERHEAD_BYTES = 64
 FIRST_WEBHOOK_REF = 4294967296
 MAX_CLOSE_REASON_BYTES = 123
@@ -14,7 +15,6 @@ MAX_TEXT_CHARS = 65536
 MAX_WEBHOOK_BYTES = 16777216
 MAX_WEBHOOK_RETRIES = 10
 MAX_WEBHOOK_TIMEOUT_MS = 60000
-PROTOCOL_VERSION = 2
 FRAME_PREFIX_BYTES = 8
 BEGUN_NOTE_BYTES = 16
 
