@@ -51,7 +51,7 @@ class EmbeddingsExchange implements Exchange {
 
   #vector(numbers: Float64Array): readonly number[] | string {
     if (!this.#isBase64) return Array.from(numbers);
-    const { buffer } = Float32Array.from(numbers); // little-endian on every machine that Node runs models on
+    const { buffer } = new Float32Array(numbers); // little-endian on every machine that Node runs models on
     return Buffer.from(buffer).toString('base64');
   }
 

@@ -34,15 +34,22 @@ export function numbersOf(
   const { datatype, shape, data } = outputsOf({ [name]: value }, null).get(name) as Tensor;
   if (datatype === 'BYTES' || datatype === 'BOOL')
     throw new ServeError('SERVE_OUTPUT_INVALID', `The app returned ${name} that are no numbers.`);
+  const ofBits = datatype === 'FP16' || datatype === 'BF16';
   const numbers = data as ArrayLike<number | bigint>;
-  const doubles =
-    datatype === 'FP16' || datatype === 'BF16'
-      ? Float64Array.from(numbers as Uint16Array, (bits) => numberOfHalfBits(bits, datatype))
-      : Float64Array.from(numbers, Number);
-  const wrong = doubles.findIndex((number) => !Number.isFinite(Math.fround(number)));
-  if (wrong < 0) return { data: doubles, shape };
-  const text = `The app returned ${name} with a number that 32 bits cannot hold: ${doubles[wrong]}.`;
-  throw new ServeError('SERVE_OUTPUT_INVALID', text);
+  const doubles = new Float64Array(numbers.length);
+  // `Float64Array.from` and a callback for each number take many times as long.
+  for (let i = 0; i < doubles.length; i += 1) {
+    const given = numbers[i] as number;
+    const double = ofBits ? numberOfHalfBits(given, datatype) : Number(given);
+    if (!Number.isFinite(Math.fround(double))) throw tooLarge(name, double);
+    doubles[i] = double;
+  }
+  return { data: doubles, shape };
+}
+
+function tooLarge(name: string, number: number): ServeError {
+  const text = `The app returned ${name} with a number that 32 bits cannot hold: ${number}.`;
+  return new ServeError('SERVE_OUTPUT_INVALID', text);
 }
 
 interface Facts {
