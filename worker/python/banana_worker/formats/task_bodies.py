@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from array import array
+from operator import index
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from urllib.parse import parse_qs
 
@@ -81,10 +82,21 @@ def result_of(
         raise invalid(f"The app must return {name}, not a body of its own.")
     value, tokens = body.value, None
     if isinstance(value, dict) and name in value:
-        tokens = value.get("tokens")
+        tokens = _count(value.get("tokens"))
         value = value[name]
-    if tokens is not None and not (type(tokens) is int and tokens >= 0):
-        raise invalid(f"The app returned {shown(tokens)} as its number of tokens.")
     model = parse_qs(call.dialect_params).get("model", [""])[0]
     encoded = json_bytes(encode(value, model, tokens), call.ascii_json)
     return Reply(head._replace(content_type="application/json"), BytesBody(encoded))
+
+
+def _count(tokens: Any) -> Optional[int]:
+    """A count may be a whole number of numpy or torch, as a sum over a mask is."""
+    if tokens is None:
+        return None
+    try:
+        count = -1 if isinstance(tokens, bool) else index(tokens)
+    except TypeError:
+        count = -1
+    if count >= 0:
+        return count
+    raise invalid(f"The app returned {shown(tokens)} as its number of tokens.")
