@@ -183,7 +183,7 @@ test('serve() with a value that is not a function names it', () => {
   const wrong = { inference: 'no function' } as unknown as ServedFunctions;
   return assert.rejects(serve(wrong), {
     name: 'TypeError',
-    message: /serve\(\{ inference \}\) needs a function/,
+    message: /run\(\{ inference \}\) needs a function/,
   });
 });
 
