@@ -41,6 +41,7 @@ class Channel:
 
 def running_with(channel: Channel, body: bytes = b"", **fields: Any) -> RunningCall:
     app = SimpleNamespace(
+        schemas=lambda _route: None,
         function=lambda route: None,
         description=SimpleNamespace(
             signature=Signature((TensorSpec("x", "INT32", (-1,)),), ()),
