@@ -68,16 +68,19 @@ test('a refused body in chunks of one byte is cut off, after its answer', async 
 test('a connection that has ended leaves no timer that would keep its input', async (t) => {
   const timers = (): number => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length;
   for (const [way, handle] of Object.entries(WAYS)) {
-    let closed = Promise.resolve<unknown>(undefined);
-    const { socket } = await opened(t, (request, response) => {
-      closed = once(request.socket, 'close');
-      if (handle !== WAYS['discardRest']) response.prependListener('finish', () => discardRest(request));
-      handle(request, response);
-    });
-    const before = timers();
-    socket.write(HEAD + '1\r\nx\r\n'.repeat(CHUNKS));
-    await readAll(socket);
-    await closed;
+    let before;
+    do {
+      let closed = Promise.resolve<unknown>(undefined);
+      const { socket } = await opened(t, (request, response) => {
+        closed = once(request.socket, 'close');
+        if (handle !== WAYS['discardRest']) response.prependListener('finish', () => discardRest(request));
+        handle(request, response);
+      });
+      before = timers();
+      socket.write(HEAD + '1\r\nx\r\n'.repeat(CHUNKS));
+      await readAll(socket);
+      await closed;
+    } while (timers() < before); // one of another test of this process has ended meanwhile, so the count says nothing
     assert.equal(timers(), before, way);
   }
 });
