@@ -17,7 +17,7 @@ import {
   type Outcome,
 } from './job-record.js';
 import { begun, cancelled, expired, expiresAt, givenBack, settled } from './job-rules.js';
-import { NO_LISTENER, type JobStoreListener, type KeepLimits } from './job-store.js';
+import type { KeepLimits, Tell } from './job-store.js';
 
 /** A job in the book. */
 export interface JobRow {
@@ -94,16 +94,17 @@ export interface BookState {
 export const MAX_TIMELY = 500;
 
 export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
-  listener: JobStoreListener = NO_LISTENER;
   readonly rows: R;
   protected state: BookState = { bytes: 0, endedBytes: 0, nextMs: Infinity };
   readonly #limits: KeepLimits;
+  readonly #tell: Tell;
   /** Whether it keeps what webhooks need until they are sent. */
   readonly #keepsWebhooks: boolean;
 
-  constructor(rows: R, limits: KeepLimits, keepsWebhooks: boolean) {
+  constructor(rows: R, limits: KeepLimits, tell: Tell, keepsWebhooks: boolean) {
     this.rows = rows;
     this.#limits = limits;
+    this.#tell = tell;
     this.#keepsWebhooks = keepsWebhooks;
   }
 
@@ -124,7 +125,7 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
     this.state.bytes += bytes;
     const standing = this.#standing(record, null);
     this.rows.insert(entry, bytes, standing);
-    if (standing.isWaiting) this.listener.onDue(record.model);
+    if (standing.isWaiting) this.#tell('onDue', record.model);
     return null;
   }
 
@@ -165,7 +166,7 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
     if (row === null) return;
     const record = { ...row.record, progress };
     this.rows.updateRecord(row, record);
-    this.listener.onChanged(record);
+    this.#tell('onChanged', record);
   }
 
   cancel(id: string): JobRecord | null {
@@ -176,7 +177,7 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
     if (record.state === 'queued') this.endUnrun(row, next as EndedRecord);
     else if (record.state === 'running') {
       this.rows.updateRecord(row, next);
-      this.listener.onCancelled(id);
+      this.#tell('onCancelled', id);
     }
     return record;
   }
@@ -213,7 +214,7 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
     oldest = this.rows.oldestEnded();
     const dropMs = oldest === null ? Infinity : this.#dropAtMs(oldest.record);
     this.state.nextMs = Math.min(dropMs, this.rows.earliestMs());
-    for (const model of due) this.listener.onDue(model); // who hears it may begin a job at once
+    for (const model of due) this.#tell('onDue', model); // who hears it may begin a job at once
   }
 
   /** Called before a job with this body is entered. @throws if there is no room for it now */
@@ -238,13 +239,13 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
 
   protected change(row: K['row'], record: JobRecord, token: string | null, resultBytes = 0): void {
     const isWaiting = this.#write(row, record, token, resultBytes);
-    this.listener.onChanged(record);
-    if (isWaiting) this.listener.onDue(record.model); // who hears it may begin the job at once
+    this.#tell('onChanged', record);
+    if (isWaiting) this.#tell('onDue', record.model); // who hears it may begin the job at once
   }
 
   /** A job ends that no worker runs. */
   endUnrun(row: K['row'], record: EndedRecord): void {
-    this.listener.onEndedUnrun(record, this.rows.input(row).call);
+    this.#tell('onEndedUnrun', record, this.rows.input(row).call);
     this.change(row, record, null);
   }
 

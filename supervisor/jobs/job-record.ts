@@ -201,6 +201,14 @@ export function hasEnded(record: JobRecord): record is EndedRecord {
   return record.end !== null;
 }
 
+/** Whether jobs at this place are for this version of a model, if its app has their route. */
+export function isMeant(
+  { model, version }: Pick<WaitingPlace, 'model' | 'version'>,
+  target: Omit<JobTarget, 'routes'>,
+): boolean {
+  return model === target.model && (version === null ? target.isDefault : version === target.version);
+}
+
 export function placeOf({ model, version, isPinned, route, priority }: JobRecord): WaitingPlace {
   return { model, version: isPinned ? version : null, route, priority };
 }

@@ -37,6 +37,13 @@ export interface JobStoreListener {
   onWarning(text: string): void;
 }
 
+/** A call of the listener. */
+export type StoreEvent = {
+  [Name in keyof JobStoreListener]: [Name, ...Parameters<JobStoreListener[Name]>];
+}[keyof JobStoreListener];
+
+export type Tell = (...event: StoreEvent) => void;
+
 /** The listener of a store before it has one, and after its end. */
 export const NO_LISTENER: JobStoreListener = {
   onDue() {},

@@ -14,42 +14,24 @@ import {
   type ListQuery,
   type NewJob,
   type Outcome,
-  type WaitingPlace,
 } from './job-record.js';
 import { failedUnrun } from './job-rules.js';
-import type { JobStore, JobStoreListener, KeepLimits } from './job-store.js';
+import type { JobStore, KeepLimits } from './job-store.js';
 import { MemoryRows, type InMemory } from './memory-rows.js';
+import { StoreBase } from './store-base.js';
 
-export class MemoryStore implements JobStore {
+export class MemoryStore extends StoreBase implements JobStore {
   readonly name = 'memory';
   readonly isDurable = false;
   readonly #rows = new MemoryRows();
+  protected readonly counts = this.#rows.waiting;
   readonly #book: JobBook<InMemory>;
   readonly #timer: BookTimer;
 
   constructor(limits: KeepLimits) {
-    this.#book = new JobBook(this.#rows, limits, false);
+    super();
+    this.#book = new JobBook(this.#rows, limits, this.tell, false);
     this.#timer = new BookTimer(this.#book, () => this.#book.tick());
-  }
-
-  get listener(): JobStoreListener {
-    return this.#book.listener;
-  }
-
-  set listener(listener: JobStoreListener) {
-    this.#book.listener = listener;
-  }
-
-  hasDue(model: string): boolean {
-    return this.#rows.waiting.hasAny(model);
-  }
-
-  waiting(target: JobTarget): number {
-    return this.#rows.waiting.count(target);
-  }
-
-  places(): WaitingPlace[] {
-    return this.#rows.waiting.places();
   }
 
   accept(job: NewJob): Promise<Acceptance> {

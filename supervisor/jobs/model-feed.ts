@@ -3,7 +3,7 @@ import type { BatchWorker } from '../dispatch/batcher.js';
 import type { Call } from '../dispatch/call.js';
 import type { JobFeed } from '../dispatch/job-feed.js';
 import type { Begins } from './begins.js';
-import type { JobTarget, WaitingPlace } from './job-record.js';
+import { isMeant, type JobTarget, type WaitingPlace } from './job-record.js';
 import type { JobStore } from './job-store.js';
 
 /** A model, as its feed sees it. */
@@ -57,17 +57,13 @@ export class ModelFeed implements JobFeed {
   get needsApp(): boolean {
     const { name, isLoaded } = this.#model;
     if (isLoaded() || !this.#store.hasDue(name) || !this.#begins.areAllowed) return false;
-    return this.#store.places().some((place) => this.#isMeant(place));
+    return this.#store.places().some((place) => isMeant(place, this.#target()));
   }
 
   /** Whether the model runs the jobs of this place. */
   takes(place: WaitingPlace): boolean {
-    return this.#isMeant(place) && this.#model.routes().has(place.route);
-  }
-
-  #isMeant({ model, version }: WaitingPlace): boolean {
-    if (model !== this.#model.name) return false;
-    return version === null ? this.#model.isDefault() : version === this.#model.version;
+    const target = this.#target();
+    return isMeant(place, target) && target.routes.has(place.route);
   }
 
   async pull(worker: BatchWorker): Promise<readonly Call[]> {

@@ -1,6 +1,6 @@
 /** Due jobs that wait for a worker: a queue for each place. */
 import { Heap } from './heap.js';
-import type { JobTarget, WaitingPlace } from './job-record.js';
+import { isMeant, type JobTarget, type WaitingPlace } from './job-record.js';
 
 export interface WaitingJob {
   /** In order of acceptance. */
@@ -9,14 +9,14 @@ export interface WaitingJob {
   queueIndex: number;
 }
 
-interface Queue {
+export interface WaitingQueue {
   readonly place: WaitingPlace;
   /** Number of jobs; a queue without jobs is removed. */
   readonly length: number;
 }
 
 /** The queues of all places. */
-export class WaitingQueues<Q extends Queue> {
+export class WaitingQueues<Q extends WaitingQueue> {
   readonly #byModel = new Map<string, Q[]>();
   readonly #newQueue: (place: WaitingPlace) => Q;
 
@@ -40,12 +40,9 @@ export class WaitingQueues<Q extends Queue> {
     return [...this.#byModel.values()].flat().map(({ place }) => place);
   }
 
-  queuesFor({ model, version, isDefault, routes }: JobTarget): Q[] {
-    const queues = this.#byModel.get(model) ?? [];
-    return queues.filter(({ place }) => {
-      const isMeant = place.version === null ? isDefault : place.version === version;
-      return isMeant && routes.has(place.route);
-    });
+  queuesFor(target: JobTarget): Q[] {
+    const queues = this.#byModel.get(target.model) ?? [];
+    return queues.filter(({ place }) => isMeant(place, target) && target.routes.has(place.route));
   }
 
   /** Changes the queue of a place. */

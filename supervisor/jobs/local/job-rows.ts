@@ -11,7 +11,7 @@ import {
   type StoredCall,
   type WaitingPlace,
 } from '../job-record.js';
-import type { JobStoreListener } from '../job-store.js';
+import type { StoreEvent } from '../job-store.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
 import { WaitingQueues } from '../waiting-jobs.js';
 import type { KeptBytes } from './body-files.js';
@@ -28,17 +28,12 @@ export interface TableRow extends JobRow {
   readonly place: string | null;
 }
 
-type EventName = 'onDue' | 'onChanged' | 'onCancelled' | 'onEndedUnrun';
-
-/** A call of the listener of the store. */
-export type TableEvent = { [Name in EventName]: [Name, ...Parameters<JobStoreListener[Name]>] }[EventName];
-
 /** All that one transaction has changed for others. */
 export interface Effects {
   /** Due jobs that wait, by place. */
   readonly counts: { readonly place: WaitingPlace; readonly by: number }[];
   /** In their order. */
-  readonly events: TableEvent[];
+  readonly events: StoreEvent[];
   /** Files that no job needs any more. */
   readonly gone: string[];
 }

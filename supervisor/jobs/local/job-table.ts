@@ -16,12 +16,12 @@ import {
   type Outcome,
 } from '../job-record.js';
 import { failedUnrun, givenBack, settled, webhookEnded } from '../job-rules.js';
-import { NO_LISTENER, type KeepLimits } from '../job-store.js';
+import type { KeepLimits, StoreEvent } from '../job-store.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
 import type { KeptBytes } from './body-files.js';
 import { DiskRoom, type LookAtDisk, type Need } from './disk-room.js';
 import type { Database } from './job-database.js';
-import { JobRows, type InTable, type TableEvent } from './job-rows.js';
+import { JobRows, type InTable } from './job-rows.js';
 import { noRoom } from './sqlite-errors.js';
 
 export class JobTable extends JobBook<InTable, JobRows> {
@@ -29,17 +29,14 @@ export class JobTable extends JobBook<InTable, JobRows> {
   readonly #disk: DiskRoom;
 
   constructor(database: Database, limits: KeepLimits, look: LookAtDisk = () => null) {
-    super(new JobRows(database), limits, true);
+    const rows = new JobRows(database);
+    // Places where jobs wait, which are counted, say what is due.
+    const note = (...event: StoreEvent): void =>
+      void (event[0] !== 'onDue' && rows.effects.events.push(event));
+    super(rows, limits, note, true);
     this.#database = database;
     this.#disk = new DiskRoom(look);
-    this.state = { ...this.rows.countBytes(), nextMs: 0 };
-    const note = (...event: TableEvent): void => void this.rows.effects.events.push(event);
-    this.listener = {
-      ...NO_LISTENER,
-      onChanged: (...args) => note('onChanged', ...args),
-      onCancelled: (...args) => note('onCancelled', ...args),
-      onEndedUnrun: (...args) => note('onEndedUnrun', ...args),
-    };
+    this.state = { ...rows.countBytes(), nextMs: 0 };
   }
 
   /** Runs a step in a transaction, which is on the disk when this returns. @throws with nothing changed */

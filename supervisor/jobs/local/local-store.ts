@@ -18,26 +18,26 @@ import {
   type ListQuery,
   type NewJob,
   type Outcome,
-  type WaitingPlace,
 } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
-import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from '../job-store.js';
+import { NO_LISTENER, type JobStore, type KeepLimits } from '../job-store.js';
 import { copyExactly } from '../running-job.js';
+import { StoreBase } from '../store-base.js';
 import { WaitingQueues } from '../waiting-jobs.js';
 import { ANSWER_LIMIT_MS, BodyFiles, LostBody, type KeptBytes } from './body-files.js';
 import type { Need } from './disk-room.js';
-import type { Effects, TableEvent } from './job-rows.js';
+import type { Effects } from './job-rows.js';
 import { reasonOf } from './sqlite-errors.js';
 import { TableLink, threadIn, Uncertain, type OpenPort } from './table-link.js';
 
 /** Larger bodies and results are files: as rows they would hold up all others. */
 const MAX_ROW_BYTES = 1024 ** 2;
 
-export class LocalStore implements JobStore {
+export class LocalStore extends StoreBase implements JobStore {
   readonly isDurable = true;
   readonly name: string;
   readonly #files: BodyFiles;
-  readonly #counts = new WaitingQueues((place) => ({ place, length: 0 }));
+  protected readonly counts = new WaitingQueues((place) => ({ place, length: 0 }));
   /** Calls that use files, to be waited for at the end. */
   readonly #working = new Set<Promise<unknown>>();
   /** Outcomes that may be stored already, by id and token. */
@@ -46,11 +46,9 @@ export class LocalStore implements JobStore {
   #removals = Promise.resolve();
   /** Set by `open`. */
   #link!: TableLink;
-  #listener = NO_LISTENER;
-  /** Events before there is a listener; null once there is one. */
-  #early: TableEvent[] | null = [];
 
   private constructor(folder: string) {
+    super();
     this.name = `local (${folder})`;
     this.#files = new BodyFiles(folder);
   }
@@ -63,36 +61,11 @@ export class LocalStore implements JobStore {
   ): Promise<LocalStore> {
     const store = new LocalStore(folder);
     store.#link = await TableLink.open(openPort, (effects, isAll) => {
-      if (isAll) store.#counts.clear();
+      if (isAll) store.counts.clear();
       store.#onEffects(effects);
     });
+    if (store.#link.problem !== null) store.tell('onFailed', store.#link.problem);
     return store;
-  }
-
-  get listener(): JobStoreListener {
-    return this.#listener;
-  }
-
-  set listener(listener: JobStoreListener) {
-    this.#listener = listener;
-    setImmediate(() => {
-      if (this.#link.problem !== null) listener.onFailed(this.#link.problem);
-      const early = this.#early ?? [];
-      this.#early = null;
-      for (const event of early) this.#tell(event);
-    });
-  }
-
-  hasDue(model: string): boolean {
-    return this.#counts.hasAny(model);
-  }
-
-  waiting(target: JobTarget): number {
-    return this.#counts.count(target);
-  }
-
-  places(): WaitingPlace[] {
-    return this.#counts.places();
   }
 
   accept({ record, call, body, key }: NewJob): Promise<Acceptance> {
@@ -133,7 +106,7 @@ export class LocalStore implements JobStore {
     if ('error' in outcome || outcome.body === null) return this.#settle(id, token, outcome, null);
     const { body, ...answer } = outcome;
     return this.#keeping('result', { pieces: [body], bytes: body.length }, (kept) => {
-      if (kept === null) this.#listener.onWarning(neverFits(id, body.length));
+      if (kept === null) this.tell('onWarning', neverFits(id, body.length));
       return this.#settle(id, token, { ...answer, body: null }, kept);
     });
   }
@@ -195,7 +168,7 @@ export class LocalStore implements JobStore {
     await this.#quiet();
     await this.#link.close();
     await this.#quiet(); // files that went meanwhile
-    this.#listener = NO_LISTENER;
+    this.listener = NO_LISTENER;
   }
 
   async #quiet(): Promise<void> {
@@ -272,7 +245,7 @@ export class LocalStore implements JobStore {
       return await this.#files.read(kept);
     } catch (error) {
       if (!(error instanceof LostBody)) throw this.#failure(error);
-      this.#listener.onWarning(`the result of the job ${id} cannot be read from the store: ${error.message}`);
+      this.tell('onWarning', `the result of the job ${id} cannot be read from the store: ${error.message}`);
       return null;
     }
   }
@@ -294,20 +267,14 @@ export class LocalStore implements JobStore {
   #onEffects({ counts, events, gone }: Effects): void {
     const due = new Set<string>();
     for (const { place, by } of counts) {
-      this.#counts.change(place, (queue) => (queue.length += by));
+      this.counts.change(place, (queue) => (queue.length += by));
       if (by > 0) due.add(place.model);
     }
-    for (const event of events) this.#tell(event);
-    for (const model of due) this.#tell(['onDue', model]);
+    for (const event of events) this.tell(...event);
+    for (const model of due) this.tell('onDue', model);
     if (gone.length === 0) return;
     const all = [this.#removals, ...gone.map((file) => this.#files.remove(file))];
     this.#removals = this.#work(() => Promise.all(all).then(() => {}));
-  }
-
-  #tell(event: TableEvent): void {
-    const [name, ...args] = event;
-    if (this.#early !== null) this.#early.push(event);
-    else (this.#listener[name] as (...given: readonly unknown[]) => void)(...args);
   }
 }
 

@@ -20,10 +20,7 @@ export interface TableOptions {
 }
 
 /** Calls of the table, as those of a `JobStore`, but each at once and whole. */
-export type TableCalls = Omit<
-  JobTable,
-  'endUnrun' | 'listener' | 'nextMs' | 'recover' | 'rows' | 'tick' | 'transaction'
->;
+export type TableCalls = Omit<JobTable, 'endUnrun' | 'nextMs' | 'recover' | 'rows' | 'tick' | 'transaction'>;
 
 /** One call, by its name and a number. */
 export type TableCall = {

@@ -69,9 +69,9 @@ export class JobBegin {
   /** Nothing if no job waits that this server knows of. */
   #args(): string[] {
     const { counts, lockMs } = this.#parts;
-    const queues = counts.queuesFor(this.#target).flatMap(({ queue, route }) => {
+    const queues = counts.queuesFor(this.#target).flatMap(({ name, place: { route } }) => {
       const most = this.#target.routes.get(route) ?? 0;
-      return most > 0 ? [queue, route, String(most)] : [];
+      return most > 0 ? [name, route, String(most)] : [];
     });
     if (queues.length === 0) return [];
     return [this.#token, this.worker, String(lockMs), String(Date.now()), ...queues];
@@ -104,7 +104,7 @@ export class JobBegin {
 
   /** Null if the job is not to begin. */
   async #begin(job: HeldJob): Promise<BegunJob | null> {
-    const { steps, listener } = this.#parts;
+    const { steps, tell } = this.#parts;
     const { id, data, record } = job;
     const nowMs = Date.now();
     if (hasEnded(data.record) || job.stalls > data.stalls || record.isCancelled)
@@ -121,7 +121,7 @@ export class JobBegin {
         job,
         steps.endUnrun(job, () => failedUnrun(record, bodyLost(id), nowMs)),
       );
-    listener().onChanged(record);
+    tell('onChanged', record);
     return { record, call: data.call, pieces: [body] };
   }
 

@@ -6,7 +6,7 @@ import { hasEnded, type JobProgress, type JobRecord, type Outcome } from '../job
 import type { Deferred } from '../../machine/deferred.js';
 import { bytesOfEnded } from '../job-bytes.js';
 import { cancelled, expiresAt, givenBack, settled } from '../job-rules.js';
-import type { JobStoreListener, KeepLimits } from '../job-store.js';
+import type { KeepLimits, Tell } from '../job-store.js';
 import type { HeldJob, HeldJobs } from './held-jobs.js';
 import { OwedWebhooks } from './owed-webhooks.js';
 import type { RedisLink } from './redis-link.js';
@@ -40,7 +40,7 @@ export interface StepParts {
   readonly counts: WaitingCounts;
   readonly webhooks: OwedWebhooks;
   readonly limits: KeepLimits;
-  readonly listener: () => JobStoreListener;
+  readonly tell: Tell;
 }
 
 /** BullMQ's scripts take a body as a whole, and Redis holds up everyone meanwhile. */
@@ -107,7 +107,7 @@ export class JobSteps {
   async endUnrun(job: HeldJob, next: () => JobRecord): Promise<void> {
     const ended = await this.#end(job, next, null, null);
     const { call } = job.data;
-    if (ended !== null && hasEnded(ended) && call !== null) this.#parts.listener().onEndedUnrun(ended, call);
+    if (ended !== null && hasEnded(ended) && call !== null) this.#parts.tell('onEndedUnrun', ended, call);
   }
 
   /** The attempt is over: the job has ended, or is tried again. Null if it is not this server's any more. */
@@ -117,7 +117,7 @@ export class JobSteps {
     body: Buffer | null,
     ahead: FetchAhead | null,
   ): Promise<JobRecord | null> {
-    const { held, webhooks, listener } = this.#parts;
+    const { held, webhooks, tell } = this.#parts;
     const wasUnsure = job.isUnsure;
     job.isUnsure = true;
     let stored = await this.#store(job, next(), body, ahead);
@@ -130,13 +130,13 @@ export class JobSteps {
     held.release(job);
     if (typeof stored === 'string') return null;
     if (hasEnded(stored) && stored.end.owesWebhook) webhooks.note(job.id);
-    listener().onChanged(stored);
+    tell('onChanged', stored);
     return stored;
   }
 
   /** No worker has begun it, or can. One that has ended already, or whose last server has died, does not run again. */
   async giveBack(job: HeldJob, isLoss: boolean): Promise<void> {
-    const { held, listener } = this.#parts;
+    const { held, tell } = this.#parts;
     if (hasEnded(job.data.record)) {
       held.release(job);
       return this.#putBack(job, job.data);
@@ -152,19 +152,19 @@ export class JobSteps {
       else {
         held.release(job);
         if (said !== 'done') return;
-        listener().onChanged(next);
-        return listener().onDue(next.model);
+        tell('onChanged', next);
+        return tell('onDue', next.model);
       }
     }
   }
 
   /** Notes how far a running attempt is; the next report follows. */
   progress(job: HeldJob, progress: JobProgress): void {
-    const { link, listener } = this.#parts;
+    const { link, tell } = this.#parts;
     job.record = { ...job.record, progress };
     const report: AttemptProgress = { attempt: job.record.attempts, ...progress };
     link.run('progress', [job.id, job.token, JSON.stringify(report)]).then(
-      () => listener().onChanged(job.record),
+      () => tell('onChanged', job.record),
       () => {},
     );
   }
@@ -203,7 +203,7 @@ export class JobSteps {
 
   /** Changes a job that nobody runs: it ends, or is tried again. Returns false if it was fetched since it was read. */
   async moveWaiting(job: ReadJob, next: JobRecord): Promise<boolean> {
-    const { webhooks, listener } = this.#parts;
+    const { webhooks, tell } = this.#parts;
     const data = nextData(job.data, next, job.stalls, '');
     const isOver = hasEnded(next);
     const { said } = await this.#move(
@@ -213,8 +213,8 @@ export class JobSteps {
     if (said !== 'done' && said !== 'was due') return false;
     const { call } = job.data;
     if (isOver && next.end.owesWebhook) webhooks.note(job.id);
-    if (isOver && call !== null) listener().onEndedUnrun(next, call);
-    listener().onChanged(next);
+    if (isOver && call !== null) tell('onEndedUnrun', next, call);
+    tell('onChanged', next);
     return true;
   }
 
@@ -244,16 +244,15 @@ export class JobSteps {
   ): Promise<Moved> {
     const { link, limits, counts } = this.#parts;
     const { state, end } = data.record;
-    if (to === 'front') counts.expect(queue, id);
     const [said, isKept, can, fetched] = (await link.run('move', [
       ...[id, token, fetches, to, JSON.stringify(data), String(at), state, textOf(data.record)],
       end?.owesWebhook === true && to === 'end' ? OwedWebhooks.untilMs() : '',
       body === null ? '' : String(bytesOfEnded(body.length)),
-      ...[String(limits.maxBytes), String(limits.retentionMs + SPARE_MS), body ?? ''],
+      ...[String(limits.maxBytes), String(limits.retentionMs + SPARE_MS), body ?? '', link.id],
       ...(ahead?.args ?? []),
     ])) as [said: Moved['said'], isKept?: number, can?: string, fetched?: Fetched | null];
-    if (said === 'was due') counts.change(queue, -1);
-    else if (said === 'done' && to === 'front') counts.change(queue, 1);
+    if (said === 'was due') counts.add(queue, -1);
+    else if (said === 'done' && to === 'front') counts.add(queue, 1);
     if (fetched !== undefined && fetched !== null) {
       counts.note(fetched[1]);
       ahead?.fetched.resolve(fetched);

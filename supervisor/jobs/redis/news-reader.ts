@@ -8,8 +8,8 @@ import { PREFIX } from './queue-name.js';
 import { NEWS } from './layout.js';
 
 export interface NewsListener {
-  /** A job of this queue waits. */
-  onWaiting(queue: string, id: string): void;
+  /** Another server has let a job of this queue wait. */
+  onWaiting(queue: string): void;
   /** The record of this job is another one. */
   onMoved(id: string): void;
   /** A client has cancelled this job, which runs. */
@@ -92,9 +92,9 @@ export class NewsReader {
   }
 
   /** An event has its name first, then the id of its job, if it has one. */
-  #onEvent(queue: string, [, event = '', , id = '', more]: Fields): void {
+  #onEvent(queue: string, [, event = '', , id = '', more, by]: Fields): void {
     // One that comes from elsewhere has no server (`active`), or was seen to be due before (`delayed`).
-    if (event === 'waiting' && more !== 'prev') this.#listener.onWaiting(queue, id);
+    if (event === 'waiting' && more !== 'prev' && by !== this.#link.id) this.#listener.onWaiting(queue);
     if (MOVES.has(event)) this.#listener.onMoved(id);
   }
 }

@@ -18,7 +18,7 @@ export async function openRedisStore(url: string, limits: KeepLimits): Promise<R
   const place = placeOf(url);
   const warned = new Set<string>();
   const warn = (text: string): void => {
-    if (!warned.has(text)) store.warn(text);
+    if (!warned.has(text)) store.tell('onWarning', text);
     warned.add(text);
   };
   const link = new RedisLink({
@@ -32,7 +32,7 @@ export async function openRedisStore(url: string, limits: KeepLimits): Promise<R
   const store = new RedisStore({ link, name: `redis (${place})`, limits });
   const opened = link.open(store).then(() => true);
   try {
-    if ((await within(PATIENCE_MS, opened)) === null) store.beginAway();
+    if ((await within(PATIENCE_MS, opened)) === null) store.tell('onFailed', link.problem);
   } catch (error) {
     await store.close();
     throw error;

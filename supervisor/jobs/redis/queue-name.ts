@@ -2,32 +2,29 @@
  * The queues of BullMQ: one has the jobs of one route of one version of a model, or of its default version. So a server that
  * lacks a route or a version leaves its queue to others, and no job stands in the way of another queue's.
  */
-import type { JobTarget, WaitingPlace } from '../job-record.js';
+import type { WaitingPlace } from '../job-record.js';
 
-export type QueuePlace = Omit<WaitingPlace, 'priority'>;
+/** A queue has jobs of all priorities: which of them wait first is not known here. */
+const PRIORITY = 0;
 
 /** All keys in Redis begin so. Those of BullMQ go on with the name of a queue, which has a space; ours have none there. */
 export const PREFIX = 'banana';
 
 /** `fill-mask /`, or `fill-mask@2 /` for a named version: readable in a dashboard, without BullMQ's own colon. */
-export function nameOf({ model, version, route }: QueuePlace): string {
+export function nameOf({ model, version, route }: Omit<WaitingPlace, 'priority'>): string {
   const ofVersion = version === null ? '' : `@${escaped(version)}`;
   return `${escaped(model)}${ofVersion} ${escaped(route)}`;
 }
 
-export function placeIn(queue: string): QueuePlace {
+export function placeIn(queue: string): WaitingPlace {
   const at = queue.indexOf(' ');
   const [model = '', version] = queue.slice(0, at).split('@');
   return {
     model: unescaped(model),
     version: version === undefined ? null : unescaped(version),
     route: unescaped(queue.slice(at + 1)),
+    priority: PRIORITY,
   };
-}
-
-export function takes({ model, version, isDefault, routes }: JobTarget, place: QueuePlace): boolean {
-  if (place.model !== model || !routes.has(place.route)) return false;
-  return place.version === null ? isDefault : place.version === version;
 }
 
 function escaped(text: string): string {

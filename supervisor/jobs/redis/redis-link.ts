@@ -3,6 +3,7 @@
  * connection, and those under way fail with it; both connections are opened again by themselves. A Redis that is stuck is
  * found by a look that takes too long: then `reset` drops the connections, so that no command waits longer than that.
  */
+import { randomBytes } from 'node:crypto';
 import { describeThrown } from '../../../protocol/errors.js';
 import { deferred } from '../../machine/deferred.js';
 import { formatMs } from '../../options/units.js';
@@ -38,6 +39,8 @@ const OPEN_LIMIT_MS = 5000;
 const PASSING = /^(LOADING|BUSY|MASTERDOWN) /;
 
 export class RedisLink {
+  /** Names this server in events. */
+  readonly id = randomBytes(8).toString('hex');
   readonly commands: RedisClient;
   readonly #reader: RedisClient;
   /** The name of the reader's connection in Redis. */

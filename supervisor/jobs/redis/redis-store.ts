@@ -21,16 +21,16 @@ import {
   type ListQuery,
   type NewJob,
   type Outcome,
-  type WaitingPlace,
 } from '../job-record.js';
 import { expiresAt } from '../job-rules.js';
-import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from '../job-store.js';
+import type { JobStore, KeepLimits } from '../job-store.js';
+import { StoreBase } from '../store-base.js';
 import { HeldJobs } from './held-jobs.js';
 import { JobBegin, type BeginParts, type Ending } from './job-begin.js';
 import { JobSteps, MAX_BODY_BYTES, type StepParts } from './job-steps.js';
 import { NewsReader } from './news-reader.js';
 import { OwedWebhooks } from './owed-webhooks.js';
-import { nameOf, PREFIX } from './queue-name.js';
+import { nameOf, placeIn, PREFIX } from './queue-name.js';
 import type { RedisLink } from './redis-link.js';
 import { bullJob, newData, readJob } from './stored-job.js';
 import { Upkeep } from './upkeep.js';
@@ -59,12 +59,10 @@ export interface RedisStoreOptions {
   readonly lockMs?: number;
 }
 
-export class RedisStore implements JobStore {
+export class RedisStore extends StoreBase implements JobStore {
   readonly name: string;
   readonly isDurable = true;
-  #listener: JobStoreListener | null = null;
-  /** For a listener that is not there yet. */
-  readonly #early: ((listener: JobStoreListener) => void)[] = [];
+  protected readonly counts = new WaitingCounts();
   readonly #link: RedisLink;
   readonly #limits: KeepLimits;
   readonly #parts: BeginParts;
@@ -79,6 +77,7 @@ export class RedisStore implements JobStore {
   #isClosed = false;
 
   constructor({ link, name, limits, lockMs = LOCK_MS }: RedisStoreOptions) {
+    super();
     this.name = name;
     this.#link = link;
     this.#limits = limits;
@@ -88,49 +87,27 @@ export class RedisStore implements JobStore {
     };
     const parts: StepParts = {
       link,
-      held: new HeldJobs(link, lockMs, (id) => this.listener.onCancelled(id)),
-      counts: new WaitingCounts(),
+      held: new HeldJobs(link, lockMs, (id) => this.tell('onCancelled', id)),
+      counts: this.counts,
       webhooks: new OwedWebhooks(link, jobs),
       limits,
-      listener: () => this.listener,
+      tell: this.tell,
     };
     this.#parts = { ...parts, steps: new JobSteps(parts), lockMs };
     this.#news = new NewsReader(link, {
-      onWaiting: (queue, id) => {
-        const place = parts.counts.hear(queue, id);
-        if (place !== null) this.listener.onDue(place.model);
+      onWaiting: (queue) => {
+        this.counts.hear(queue);
+        this.tell('onDue', placeIn(queue).model);
       },
       onMoved: (id) => {
-        if (!parts.held.runs(id)) this.listener.onMoved(id);
+        if (!parts.held.runs(id)) this.tell('onMoved', id);
       },
       onCancelled: (id) => parts.held.cancel(id),
     });
     this.#upkeep = new Upkeep({
       ...this.#parts,
-      listener: () => this.#tellingListener,
-      onFirstLook: (redisMs) => this.#news.start(parts.counts.queues(), redisMs),
+      onFirstLook: (queues, redisMs) => this.#news.start(queues, redisMs),
     });
-  }
-
-  get listener(): JobStoreListener {
-    return this.#listener ?? NO_LISTENER;
-  }
-
-  set listener(listener: JobStoreListener) {
-    this.#listener = listener;
-    setImmediate(() => {
-      for (const tell of this.#early.splice(0)) tell(listener);
-    });
-  }
-
-  /** Tells the operator. */
-  warn(text: string): void {
-    this.#tellingListener.onWarning(text);
-  }
-
-  /** Redis is away, but the server starts. */
-  beginAway(): void {
-    this.#tellingListener.onFailed(this.#link.problem);
   }
 
   /** The connections are open, again. */
@@ -139,39 +116,26 @@ export class RedisStore implements JobStore {
     this.#upkeep.open();
   }
 
-  hasDue(model: string): boolean {
-    return this.#parts.counts.hasDue(model);
-  }
-
-  waiting(target: JobTarget): number {
-    return this.#parts.counts.waiting(target);
-  }
-
-  places(): readonly WaitingPlace[] {
-    return this.#parts.counts.places();
-  }
-
   async accept(job: NewJob): Promise<Acceptance> {
     if (job.body.bytes > MAX_BODY_BYTES) return { is: 'too large', maxBytes: MAX_BODY_BYTES };
     const nowMs = Date.now();
     const { record, key } = job;
-    const { counts } = this.#parts;
     const { data, body } = newData(job);
     const queue = nameOf(placeOf(record));
     const isDue = record.dueAt <= nowMs;
-    if (isDue) counts.expect(queue, record.id);
     const [is, found] = (await this.#link.run('accept', [
       ...[record.id, queue, String(bytesOfNew(job.call)), String(this.#limits.maxBytes)],
       ...[data.key ?? '-', key?.content ?? '', String(expiresAt(record)), String(nowMs)],
       ...[String(this.#limits.retentionMs), String(expiresAt(record) - nowMs + SPARE_MS), body ?? ''],
       ...bullJob(record, data, nowMs),
+      this.#link.id,
     ])) as ['accepted' | 'conflict' | 'full' | 'known', unknown];
     if (is === 'conflict' || is === 'full') return { is };
     if (is === 'known') return { is, record: readJob(found)?.record ?? record };
-    if (isDue) counts.change(queue, 1);
+    if (isDue) this.counts.add(queue, 1);
     this.#news.addQueue(queue, nowMs);
     job.body.release();
-    if (isDue) this.listener.onDue(record.model);
+    if (isDue) this.tell('onDue', record.model);
     return { is, record };
   }
 
@@ -286,17 +250,6 @@ export class RedisStore implements JobStore {
         leave().catch(() => {}),
       ); // what it owes is another's soon
     this.#link.close();
-  }
-
-  /** The listener; what is told before there is one is kept for it. */
-  get #tellingListener(): JobStoreListener {
-    if (this.#listener !== null) return this.#listener;
-    const early = this.#early;
-    return {
-      ...NO_LISTENER,
-      onFailed: (why) => early.push((listener) => listener.onFailed(why)),
-      onWarning: (text) => early.push((listener) => listener.onWarning(text)),
-    };
   }
 
   /** Renews locks and owed webhooks, then again and again. */

@@ -4,7 +4,7 @@ import { NEWS, script } from './layout.js';
 
 /**
  * id, queue, bytes, most bytes, key, its content, when it expires, now, retention, ms for which its body is kept, body, route, data,
- * options of BullMQ, its time there, delay, priority: stores a job, as BullMQ's \`add\` does. A job that has its key is found.
+ * options of BullMQ, its time there, delay, priority, server: stores a job, as BullMQ's \`add\` does. A job that has its key is found.
  */
 const ACCEPT = `
 local id, queue, bytes, key, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[5], ARGV[8]
@@ -32,7 +32,7 @@ redis.call('HSET', q .. id, 'name', ARGV[12], 'data', ARGV[13], 'opts', ARGV[14]
 if wait > 0 then delay(q, id, at + wait)
 else
   enqueue(q, id, priority)
-  tell(q, 'waiting', id)
+  tell(q, 'waiting', id, 'by', ARGV[18])
 end
 return { 'accepted' }
 `;
@@ -99,7 +99,7 @@ const BEGIN = 'return fetch(1)';
 
 /**
  * id, token or empty, fetches, to, data, at, state, text, until when its webhook is this server's or empty, what its result counts for
- * or empty, most bytes, ms for which it is kept, result; then, for a fetch in the same step, its arguments: changes a job that waits, or,
+ * or empty, most bytes, ms for which it is kept, result, server; then, for a fetch in the same step, its arguments: changes a job that waits, or,
  * with its token, one that runs here. It goes to the \`front\` of its priority, where it may expire at that time; is tried again
  * \`later\`; goes \`back\` to those that have ended, from where a tool has taken it; or \`end\`s. Answers what happened, whether
  * the result is kept, whether it was cancelled while it ran, what was fetched.
@@ -131,7 +131,7 @@ if to ~= 'front' and to ~= 'back' and fetches then redis.call('HINCRBY', job, 'a
 if to ~= 'end' then redis.call('HSET', job, 'data', data) end
 if to == 'front' then
   redis.call('ZADD', q .. 'prioritized', math.max(1, known[3]) * 4294967296, id)
-  tell(q, 'waiting', id)
+  tell(q, 'waiting', id, 'by', ARGV[14])
   if at ~= '' then redis.call('ZADD', P .. 'expires', at, id) end
 elseif to == 'back' then
   redis.call('HSET', job, 'finishedOn', at)
@@ -149,7 +149,7 @@ else
   redis.call('DEL', P .. 'body:' .. id)
   if ARGV[9] ~= '' then redis.call('ZADD', P .. 'owed', ARGV[9], 'j' .. id) end
 end
-return { done, isKept and 1 or 0, can or '', #ARGV > 13 and fetch(14) or false }
+return { done, isKept and 1 or 0, can or '', #ARGV > 14 and fetch(15) or false }
 `;
 
 /** id: a running job is noted as cancelled. Answers where it is: running, waiting or ended. */

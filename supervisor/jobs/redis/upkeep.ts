@@ -40,7 +40,7 @@ type Reply = readonly [
 
 export interface UpkeepParts extends BeginParts {
   /** The first look since the connections are open. */
-  readonly onFirstLook: (redisMs: number) => void;
+  readonly onFirstLook: (queues: readonly string[], redisMs: number) => void;
 }
 
 export class Upkeep {
@@ -87,7 +87,7 @@ export class Upkeep {
 
   /** Resolves with the time until the next look. */
   async #look(): Promise<number> {
-    const { link, limits, held, lockMs, listener } = this.#parts;
+    const { link, limits, held, lockMs, tell, counts } = this.#parts;
     const limit = startLimit(LOOK_LIMIT_MS, () =>
       link.reset(`it did not answer within ${formatMs(LOOK_LIMIT_MS)}`),
     );
@@ -102,12 +102,12 @@ export class Upkeep {
       const args = [nowMs, CLEAN_MS, limits.retentionMs, MOST_EXPIRED, searchMs].map(String);
       const [queues, over, nextExpiryMs, time] = (await link.run('look', args)) as Reply;
       limit.stop(); // what follows is this server's own work
-      this.#noteTime(time);
-      this.#parts.counts.forgetLate();
-      for (const [queue, due] of queues) {
-        const { model } = this.#parts.counts.set(queue, due);
-        if (due > 0) listener().onDue(model);
-      }
+      this.#noteTime(
+        queues.map(([name]) => name),
+        time,
+      );
+      counts.note(queues);
+      for (const model of new Set(counts.places().map((place) => place.model))) tell('onDue', model);
       await Promise.all(over.map((id) => this.#expire(id)));
       if (mayLose) await Promise.all(queues.flatMap(([, , , ids]) => ids.map((id) => this.#decide(id))));
       const times = [nextExpiryMs, ...queues.map(([, , nextDueMs]) => nextDueMs)];
@@ -115,7 +115,7 @@ export class Upkeep {
       const nextMs = Math.min(...times.map((text) => (text === '' ? Infinity : Number(text))));
       return Math.min(LOOK_MS, Math.max(LEAST_WAIT_MS, nextMs - Date.now()));
     } catch (error) {
-      if (!this.#isClosed) listener().onFailed(describeThrown(error).message);
+      if (!this.#isClosed) tell('onFailed', describeThrown(error).message);
       return LOOK_MS;
     } finally {
       limit.stop();
@@ -138,17 +138,18 @@ export class Upkeep {
     if (job !== null) await steps.lose(job);
   }
 
-  #noteTime([seconds, micros]: Reply[3]): void {
-    const { listener, onFirstLook } = this.#parts;
+  #noteTime(queues: readonly string[], [seconds, micros]: Reply[3]): void {
+    const { tell, onFirstLook } = this.#parts;
     const redisMs = Number(seconds) * 1000 + Number(micros) / 1000;
-    if (this.#isFirst) onFirstLook(redisMs);
+    if (this.#isFirst) onFirstLook(queues, redisMs);
     this.#isFirst = false;
     const offMs = Math.round(performance.timeOrigin + performance.now() - redisMs);
     if (Math.abs(offMs) <= MAX_OFF_MS) this.#hasWarned = false;
     else if (!this.#hasWarned) {
       this.#hasWarned = true;
       const side = offMs > 0 ? 'ahead of' : 'behind';
-      listener().onWarning(
+      tell(
+        'onWarning',
         `the clock of this machine is ${Math.abs(offMs)} ms ${side} that of Redis: all servers need one time`,
       );
     }

@@ -98,6 +98,19 @@ test('a job that another front has accepted wakes this one, and its end is seen 
   assert.deepEqual([a.bench.moved, state, progress?.text], [[id, id, id], 'succeeded', 'half']);
 });
 
+test('a front that comes later hears of the jobs that were there before it', OPTIONS, async (t) => {
+  const a = await front(t);
+  const id = await a.bench.accept();
+  const b = await front(t);
+  assert.deepEqual(await a.bench.begin('a'), [id]);
+  await a.bench.answer(id, 'a');
+  await eventually(
+    () => b.bench.moved.length === 2,
+    5000,
+    () => `b hears of ${b.bench.moved.join()}`,
+  );
+});
+
 test(
   'a cancel by another front reaches the one that runs the job, even if the news are lost',
   OPTIONS,
