@@ -558,6 +558,8 @@ class Numpy(Refusals):
             (np.array([b"a"], dtype=object), "BYTES", [1], ["a"]),
             ([np.float32([1, 2]), np.float32([3, 4])], "FP32", [2, 2], [1, 2, 3, 4]),
             ([np.int64(2**60)], "INT64", [1], [2**60]),
+            ([[np.float32(0.5), np.float32(1)], (np.float32(2), np.float32(3))], "FP32", [2, 2], [0.5, 1, 2, 3]),
+            ([[np.float32([1, 2])], [np.float32([3, 4])]], "FP32", [2, 1, 2], [1, 2, 3, 4]),
         ):
             with self.subTest(value=str(value)):
                 [made] = outputs_of({"x": value})
@@ -570,6 +572,8 @@ class Numpy(Refusals):
             (np.array([1j]), "an array of complex128 is not a tensor"),
             (np.array([1, None], dtype=object), "element 0 of BYTES must be bytes or text, not an int"),
             ([np.zeros(1), np.zeros(2)], "the arrays of a list must have the same shape"),
+            ([[np.float32(1)], [np.float32(1), np.float32(2)]], "the arrays of a list must have the same shape"),
+            ([[np.float32(1)], None], "the arrays of a list must have the same shape"),
         ):
             self.refused(lambda value=value: answered({"x": value}), f'^Output "x": .*{text}', "SERVE_OUTPUT_INVALID")
 

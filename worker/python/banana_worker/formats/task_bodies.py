@@ -38,8 +38,10 @@ def fields_of(body: bytes) -> Fields:
 def whole_number(fields: Fields, name: str) -> Optional[int]:
     """None if the field is left out, or null. @raises ServeError SERVE_BAD_BODY for anything but a whole number from 1"""
     given = fields.get(name)
-    if given is None or (type(given) is int and given >= 1):
-        return given
+    if given is None:
+        return None
+    if type(given) in (int, float) and given >= 1 and given % 1 == 0:  # as JSON has it: 2.0 is 2
+        return int(given)
     raise bad_field(name, f'"{name}" must be a whole number from 1, not {shown(given)}.')
 
 

@@ -106,15 +106,28 @@ def _tensor_of_lists(value: Any, spec: Optional[TensorSpec], refuse: Refuse) -> 
 
 def _tensor_of_arrays(value: Any, refuse: Refuse) -> Tensor:
     """Lists of arrays, or of numbers of numpy."""
-    import numpy  # pyright: ignore[reportMissingImports]
-
     try:
-        tensor = tensor_of_array(numpy.stack([numpy.asarray(array_of(item)) for item in value]))
+        tensor = tensor_of_array(_stacked(value))
     except (ValueError, TypeError) as cause:
         raise refuse("the arrays of a list must have the same shape") from cause
     if isinstance(tensor, str):
         raise refuse(tensor)
     return tensor
+
+
+def _stacked(value: Any) -> Any:
+    """@raises ValueError, TypeError if the parts have unequal shapes, or are no arrays"""
+    import numpy  # pyright: ignore[reportMissingImports]
+
+    if isinstance(value, (list, tuple)):
+        items: Sequence[Any] = value
+        if all(isinstance(item, numpy.generic) for item in items):
+            return numpy.array(items)  # an array for each number would take many times as long
+        return numpy.stack([_stacked(item) for item in items])
+    array = array_of(value)
+    if array is None:
+        raise TypeError
+    return array
 
 
 def _datatype_of(item: Any, refuse: Refuse) -> str:
