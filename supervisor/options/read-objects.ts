@@ -38,15 +38,17 @@ export interface ObjectPlace {
   readonly isProgram: boolean;
 }
 
-const PROGRAM: ObjectPlace = { where: (key) => `serve({ ${key} })`, isProgram: true };
-
-/** Reads what a program passes to `serve()`. @throws SERVE_CONFIG with option, value and the allowed values */
-export function readServeOptions(given: unknown): GivenOptions & { readonly cwd: string } {
+/** Reads what a program passes to `serve()`, or an app to `run()`. @throws SERVE_CONFIG with option, value and the allowed values */
+export function readServeOptions(
+  given: unknown,
+  caller: 'serve' | 'run' = 'serve',
+): GivenOptions & { readonly cwd: string } {
   if (!isObject(given))
     throw notAllowed('serve(options)', given, "an object of options, such as { app: './app.ts' }");
   const { cwd = process.cwd(), ...options } = given;
   if (!isFolder(cwd)) throw notAllowed('serve({ cwd })', cwd, 'the path of a folder');
-  return { ...readOptions(options, PROGRAM, ['app', 'workerCommand', 'models', 'cwd']), cwd };
+  const place = { where: (key: string) => `${caller}({ ${key} })`, isProgram: true };
+  return { ...readOptions(options, place, ['app', 'workerCommand', 'models', 'cwd']), cwd };
 }
 
 function isFolder(value: unknown): value is string {

@@ -48,7 +48,7 @@ export async function gatherOptions(
   internals: ServeInternals,
 ): Promise<Gathered & { readonly warnings: readonly string[] }> {
   const { isAlone = false, appPlace = '', modelFlags = [], stop } = internals;
-  const program = readServeOptions(given);
+  const program = readServeOptions(given, appPlace.startsWith('served') ? 'run' : 'serve');
   const { cwd, workerCommand = null } = program;
   const environment = readEnvironment(process.env);
   const file = readConfigFile(cwd);

@@ -12,7 +12,6 @@ const MOST_MESSAGE_CHARS = 500;
 const MOST_PARTS = 10;
 const MOST_PART_CHARS = 100;
 
-/** `given`: at least one issue. */
 export function inputInvalid(given: readonly SchemaIssue[]): ServeError {
   const issues = issuesWithin(given);
   return new ServeError('SERVE_INPUT_INVALID', `The input is invalid: ${firstOf(issues, given.length)}.`, {
@@ -33,6 +32,7 @@ export function sentenceOf(given: readonly SchemaIssue[]): string {
 const MOST_SHOWN = 3;
 
 function firstOf(issues: readonly Issue[], count: number): string {
+  if (count === 0) return 'the schema gives no reason';
   const named = issues
     .slice(0, MOST_SHOWN)
     .map(({ path, message }) => `${path.join('.') || 'the value'}: ${message}`);

@@ -54,6 +54,12 @@ for (const [given, value, message] of REFUSED) {
   });
 }
 
+test('an app that starts itself by run() is told of run()', async () => {
+  const given = { app: './app.ts', prot: 1 } as Parameters<typeof serve>[0];
+  const ran = serve(given, { appPlace: 'served 1 /app.ts' });
+  await assert.rejects(ran, /^ServeError: run\(\{ prot \}\): there is no such option\. Did you mean port\?$/);
+});
+
 test('an empty object sets no options', () => {
   for (const given of [{}, { app: undefined, workerCommand: undefined, cwd: undefined }]) {
     const { app, workerCommand, cwd, source } = readServeOptions(given);

@@ -63,6 +63,13 @@ test('an answer is checked in a Response of ours too; streams, bytes, errors and
   assert.ok(refused instanceof Reply && refused.head.status === 404);
 });
 
+test('a schema that refuses a value without an issue is named as the reason', () => {
+  const validate = (): { issues: [] } => ({ issues: [] });
+  const schema = { '~standard': { version: 1 as const, vendor: 'own', validate } };
+  assert.throws(() => acceptedInput(schema, 1), /The input is invalid: the schema gives no reason\.$/);
+  assert.throws(() => acceptedOutput(schema, 1), /does not fit its schema: the schema gives no reason\.$/);
+});
+
 function isInvalidOutput(thrown: unknown): boolean {
   assert.ok(thrown instanceof ServeError);
   assert.equal(thrown.code, 'SERVE_OUTPUT_INVALID');
