@@ -83,6 +83,12 @@ withEachRuntime(({ app }) => {
       assert.deepEqual(wanted, [400, 'SERVE_HTTP_ERROR', 'invalid_request_error', 'dimensions', 'false']);
     });
 
+    test('takes a whole number however it is written', async () => {
+      const body = '{"input":"a","dimensions":2.0}';
+      const { status } = await fetch(`${shared.server.url}/v1/embeddings`, { method: 'POST', body });
+      assert.equal(status, 200);
+    });
+
     test('takes null for a field that is left out, as some clients send it', async () => {
       const { status } = await embed({ input: 'a', encoding_format: null, dimensions: null });
       assert.equal(status, 200);
@@ -134,6 +140,11 @@ withEachRuntime(({ app }) => {
       const { status, json } = await post<ErrorBody>(shared.server.url, '/v1/embeddings', { input: 'throw' });
       assert.deepEqual([status, json.error.message], [500, 'The model failed on this call.']);
     });
+
+    test('a path of these doors that cannot be read is refused in their form', async () =>
+      assert.deepEqual(await refused(shared.server.url, '/v1/models/%ff', {}), [
+        ...[400, 'SERVE_BAD_REQUEST', 'invalid_request_error', null, 'false'],
+      ]));
 
     test('its only model takes any name, and the answer has the true one', async () => {
       const { status, headers } = await embed({ model: 'text-embedding-3-small', input: 'a' });

@@ -13,7 +13,7 @@ const MODEL_HEADER = 'X-Banana-Model';
 const OPERATIONS = operationsOf(paths).map((operation) => ({ ...operation, failures: CALL_FAILURES }));
 
 /** The house's errors with the fields that OpenAI's have besides. */
-export const openAiStyle: Pick<Dialect, 'headers' | 'errorBody' | 'fail'> = {
+export const openAiStyle: Pick<Dialect, 'headers' | 'errorBody' | 'fail' | 'owns'> = {
   /** Clients configure any name for a server's only model: this is the true one. */
   headers: ({ model }): Record<string, string> => (model === null ? {} : { [MODEL_HEADER]: model.spec.name }),
   errorBody: {
@@ -21,6 +21,7 @@ export const openAiStyle: Pick<Dialect, 'headers' | 'errorBody' | 'fail'> = {
     schema: objectOf({ error: objectOf({ code: TEXT, message: TEXT, type: TEXT, param: {} }) }),
   },
   fail: failure,
+  owns: (path) => path.startsWith('/v1/'),
 };
 
 function failure(
