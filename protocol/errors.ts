@@ -132,6 +132,25 @@ export const ERRORS = {
  */
 export type ErrorCode = keyof typeof ERRORS;
 
+/** Codes of calls of which the app may have run, the `ran?` of docs/errors.md, and of what is no call. */
+const MAY_HAVE_BEGUN: ReadonlySet<ErrorCode> = new Set([
+  'SERVE_NOT_KEPT',
+  'SERVE_JOB_CANCELLED',
+  'SERVE_JOB_ENDED',
+  'SERVE_RESULT_DROPPED',
+  'SERVE_DEADLINE',
+  'SERVE_INFERENCE_FAILED',
+  'SERVE_HTTP_ERROR',
+  'SERVE_OUTPUT_INVALID',
+  'SERVE_OUTPUT_TOO_LARGE',
+  'SERVE_INFERENCE_TIMEOUT',
+  'SERVE_WORKER_LOST',
+  'SERVE_INTERNAL',
+  'SERVE_SLOW_READER',
+  'SERVE_CANCELLED',
+  'SERVE_PROTOCOL',
+]);
+
 /** The status that a client receives; 500 for codes that are not meant for clients. */
 export function httpStatus(code: ErrorCode): number {
   return ERRORS[code].status ?? 500;
@@ -173,7 +192,7 @@ export class ServeError extends Error {
   readonly status: number;
   readonly kind: ErrorKind;
   readonly issues: readonly Issue[];
-  /** Whether the app may have begun to run the call; true if that is not known. Only errors of functions say it (`supervise`). */
+  /** Whether the app may have begun to run the call; if nobody knows, as usual for the code. */
   readonly begun: boolean;
 
   constructor(
@@ -193,13 +212,20 @@ export class ServeError extends Error {
     this.status = options.status ?? 0;
     this.kind = options.kind ?? '';
     this.issues = options.issues ?? [];
-    this.begun = options.begun ?? true;
+    this.begun = options.begun ?? MAY_HAVE_BEGUN.has(code);
   }
 
   /** Time after which it may be worth to try again; undefined if nobody knows. */
   get retryAfterMs(): number | undefined {
     return this.retryAfterS === undefined ? undefined : 1000 * this.retryAfterS;
   }
+}
+
+/** The error for one caller; the same one may end several calls. `hasBegun`: a worker has begun the call, which may be to refuse its input. */
+export function asCallers(error: ServeError, hasBegun: boolean): ServeError {
+  const { code, message, detail, retryAfterS, status, kind, issues, cause } = error;
+  const begun = hasBegun && code !== 'SERVE_BAD_BODY' && code !== 'SERVE_INPUT_INVALID';
+  return new ServeError(code, message, { detail, retryAfterS, status, kind, issues, cause, begun });
 }
 
 /** The other side broke the protocol; `detail` describes how, for the log. */

@@ -4,11 +4,10 @@
  * start or a close is pending, prints nothing unasked, and its workers die with the program.
  */
 import { EventEmitter } from 'node:events';
-import { ServeError, configError, describeThrown, httpStatus } from '../../protocol/errors.js';
+import { ServeError, asCallers, configError, describeThrown, httpStatus } from '../../protocol/errors.js';
 import { V8_VERSION } from '../../protocol/values/v8-values.js';
 import type { Hello, LoadedInfo } from '../../protocol/wire/messages.js';
 import { FunctionCalls } from '../functions/function-calls.js';
-import { asCallers } from '../functions/function-sink.js';
 import type { FunctionEvents } from '../functions/function-types.js';
 import { openJobStore } from '../jobs/open-job-store.js';
 import { availableCores } from '../machine/cores.js';

@@ -2,7 +2,7 @@
  * The calls of a model as a function: a door to the model beside HTTP. A call takes its place in the model's queue, waits for
  * the app if no worker has loaded it yet, and is submitted as a call over HTTP is; its sink settles the caller's promise.
  */
-import { ServeError, configError, httpStatus, type ErrorCode } from '../../protocol/errors.js';
+import { ServeError, asCallers, configError, httpStatus, type ErrorCode } from '../../protocol/errors.js';
 import { MSGPACK_VALUES } from '../../protocol/values/msgpack-values.js';
 import { V8_VALUES } from '../../protocol/values/v8-values.js';
 import type { Admission } from '../dispatch/arrivals.js';
@@ -12,7 +12,7 @@ import { startLimit } from '../machine/limit-timer.js';
 import type { Routes } from '../models/generations.js';
 import { rootOrOnlyRoute } from '../models/main-route.js';
 import type { Model } from '../models/model.js';
-import { FunctionSink, asCallers, type Caller } from './function-sink.js';
+import { FunctionSink, type Caller } from './function-sink.js';
 import type { FunctionCallOptions } from './function-types.js';
 import { SharedSignals } from './shared-signals.js';
 

@@ -1,5 +1,5 @@
 /** Receives the answer of a function's call, and settles the caller's promise: with the value, or with a stream of values. */
-import { ServeError } from '../../protocol/errors.js';
+import { asCallers, type ServeError } from '../../protocol/errors.js';
 import type { ValueFormat } from '../../protocol/values/value-format.js';
 import { joinPieces } from '../../protocol/wire/body-assembler.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
@@ -68,10 +68,4 @@ export class FunctionSink implements Sink {
     if (this.#stream === null) this.#caller.reject(own);
     else this.#stream.end(own);
   }
-}
-
-/** The error for one caller; the same one may end several calls. `begun`: whether the app may have begun to run the call. */
-export function asCallers(error: ServeError, begun: boolean): ServeError {
-  const { code, message, detail, retryAfterS, status, kind, issues, cause } = error;
-  return new ServeError(code, message, { detail, retryAfterS, status, kind, issues, cause, begun });
 }

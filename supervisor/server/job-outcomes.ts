@@ -101,8 +101,8 @@ export function webhookOf({ record, call, body }: AnsweredJob): Webhook | null {
 }
 
 /** The error with which a job has ended; null if it succeeded. */
-function errorOf({ record: { end } }: Pick<AnsweredJob, 'record'>): ServeError | null {
+function errorOf({ record: { end, begunAt } }: Pick<AnsweredJob, 'record'>): ServeError | null {
   if (end.error === null) return null;
   const { code, message, status, kind, issues } = end.error;
-  return new ServeError(code, message, { status, kind, issues });
+  return new ServeError(code, message, { status, kind, issues, begun: begunAt !== null });
 }

@@ -58,6 +58,7 @@ withEachRuntime(({ language, app }) => {
           message: 'The model failed on this call.',
           requestId: `failing-${kind}`,
           source: 'app',
+          begun: true,
         });
         assert.ok(answer.headers.has('server-timing'));
         await server.untilPrinted(`failing-${kind}`);

@@ -45,12 +45,16 @@ const ROUTES: readonly Route[] = [
 function codeOf({ status, headers, body }: RawReply): string {
   assert.ok(status >= 400, `${status} ${body}`);
   assert.equal(headers['content-type'], 'application/json');
-  const { error, ...rest } = JSON.parse(body) as { error: Record<string, string> };
-  assert.deepEqual([Object.keys(rest), Object.keys(error)], [[], ['code', 'message', 'requestId', 'source']]);
+  const { error, ...rest } = JSON.parse(body) as { error: Record<string, unknown> };
+  assert.deepEqual(
+    [Object.keys(rest), Object.keys(error)],
+    [[], ['code', 'message', 'requestId', 'source', 'begun']],
+  );
   assert.equal(error['requestId'], headers['x-request-id']);
   assert.equal(error['source'], 'server', 'the app never saw it');
-  assert.ok((error['message'] ?? '').length > 5);
-  return error['code'] ?? '';
+  assert.equal(error['begun'], false);
+  assert.ok(String(error['message']).length > 5);
+  return String(error['code']);
 }
 
 function digest(bytes: Uint8Array): string {

@@ -54,8 +54,8 @@ withEachRuntime(({ language, app }) => {
     test('an input that does not fit is 422 with each wrong value, and no code of the app runs', async () => {
       const before = (await ask(shared.server, { prompt: 'a' })).json<Output>().runs;
       const answer = await ask(shared.server, WRONG, { id: 'wrong-1' });
-      const { code, source, message } = errorOf(answer);
-      assert.deepEqual([answer.status, code, source], [422, 'SERVE_INPUT_INVALID', 'app']);
+      const { code, source, begun, message } = errorOf(answer);
+      assert.deepEqual([answer.status, code, source, begun], [422, 'SERVE_INPUT_INVALID', 'app', false]);
       assert.deepEqual(pathsOf(answer), ['prompt', 'steps']);
       assert.ok(issuesOf(answer).every((issue) => issue.message.length > 5));
       assert.match(message, /^The input is invalid: prompt: .*; steps: /);
@@ -153,8 +153,8 @@ withEachRuntime(({ language, app }) => {
       const thrown: unknown = await model(WRONG).catch((error: unknown) => error);
       assert.ok(thrown instanceof ServeError);
       assert.deepEqual(
-        [thrown.code, thrown.issues.map(({ path }) => path)],
-        ['SERVE_INPUT_INVALID', [['prompt'], ['steps']]],
+        [thrown.code, thrown.begun, thrown.issues.map(({ path }) => path)],
+        ['SERVE_INPUT_INVALID', false, [['prompt'], ['steps']]],
       );
     });
   });

@@ -38,8 +38,8 @@ withEachRuntime(({ app, place, exit: exitCall, language }) => {
         async () => {
           const answer = await ask(shared.server, { by }, { id });
           assert.equal(answer.status, 500, answer.text);
-          const { code, message, requestId, source } = errorOf(answer);
-          assert.deepEqual([code, source], ['SERVE_WORKER_LOST', 'server']);
+          const { code, message, requestId, source, begun } = errorOf(answer);
+          assert.deepEqual([code, source, begun], ['SERVE_WORKER_LOST', 'server', true]);
           assert.equal(requestId, id);
           assert.ok(message.includes(`(${how})`), message);
           assert.equal((await ask(shared.server, {})).status, 200);

@@ -19,6 +19,8 @@ export interface ErrorBody {
   readonly message: string;
   readonly requestId: string;
   readonly source: string;
+  /** Absent in the answers of the gateway and of Multi Model Server. */
+  readonly begun?: boolean;
 }
 
 /** The error of an answer; all fields are empty if it is not an error. */

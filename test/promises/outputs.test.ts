@@ -76,6 +76,7 @@ describe('the output of an app', { timeout: 240_000 }, () => {
       message: 'The model failed on this call.',
       requestId: 'my-id',
       source: 'app',
+      begun: true,
     });
     await shared.server.untilPrinted('my-id');
     await shared.server.untilPrinted(/Error: secret path \/etc\/model[^\n]*\n\s+at .*answers\.ts:\d+/);

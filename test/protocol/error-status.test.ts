@@ -24,6 +24,7 @@ for (const { code = '', status, source, 'ran?': ran, fault, meaning, 'what to do
     assert.equal(status, code === 'SERVE_HTTP_ERROR' ? '400 to 599' : String(own));
     assert.equal(source, ERRORS[code as ErrorCode].source);
     assert.match(ran ?? '', /^(no|maybe|yes)$/);
+    assert.equal(new ServeError(code as ErrorCode).begun, ran !== 'no');
     assert.match(fault ?? '', /^(client|load|model|operator|server)$/);
     for (const text of [meaning, cure]) assert.match(text ?? '', /\.$/, 'a sentence');
   });
@@ -41,7 +42,7 @@ test('an error about wrong values of the input lists them', () => {
   const issues = [{ path: ['age', 0], message: 'a number is needed' }];
   const body = (given: Partial<ServeError>): unknown =>
     JSON.parse(String(errorBody(new ServeError('SERVE_HTTP_ERROR', 'm', given), 'id')));
-  const error = { code: 'SERVE_HTTP_ERROR', message: 'm', requestId: 'id', source: 'app' };
+  const error = { code: 'SERVE_HTTP_ERROR', message: 'm', requestId: 'id', source: 'app', begun: true };
   assert.deepEqual(body({ status: 422, issues }), { error: { ...error, issues } });
   assert.deepEqual(body({ status: 422 }), { error });
   const message = {

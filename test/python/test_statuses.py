@@ -208,7 +208,7 @@ class Responses(unittest.TestCase):
             refused = client.post("/refuses", json={})
             error: Any = refused.json
             self.assertEqual((refused.status_code, error["error"]["message"]), (409, "taken"))
-            self.assertEqual(error["error"]["source"], "app")
+            self.assertEqual((error["error"]["source"], error["error"]["begun"]), ("app", True))
 
 
 if __name__ == "__main__":

@@ -48,11 +48,11 @@ export function statusOf({ status, kind, code }: Pick<ServeError, 'status' | 'ki
 
 /** The JSON body of an error. `more`: facts that a client would find in the answer's head. */
 export function errorBody(
-  { code, message, issues }: Pick<ServeError, 'code' | 'message' | 'issues'>,
+  { code, message, issues, begun }: Pick<ServeError, 'code' | 'message' | 'issues' | 'begun'>,
   requestId: string,
   more: Readonly<Record<string, unknown>> = {},
 ): Buffer {
-  const error = { code, message, requestId, source: ERRORS[code].source, ...more };
+  const error = { code, message, requestId, source: ERRORS[code].source, begun, ...more };
   return Buffer.from(JSON.stringify({ error: issues.length === 0 ? error : { ...error, issues } }));
 }
 

@@ -1,6 +1,6 @@
 /** Writes a call's answer to its HTTP client: status, headers and bytes, as they arrive. */
 import { splitHeaderLines } from '../../../protocol/text/headers.js';
-import { ServeError } from '../../../protocol/errors.js';
+import { ServeError, asCallers } from '../../../protocol/errors.js';
 import type { ReplyHead } from '../../../protocol/wire/messages.js';
 import { asSentence } from '../../../protocol/text/sentences.js';
 import type { Dispatcher } from '../../dispatch/dispatcher.js';
@@ -127,7 +127,7 @@ export class ReplySink implements Sink {
     let status = response.statusCode;
     if (error.code === 'SERVE_CANCELLED' || error.code === 'SERVE_SLOW_READER') response.destroy();
     else
-      status = answerError(context, error, {
+      status = answerError(context, asCallers(error, call.hasBegun), {
         timing: serverTiming(call.queueMs(performance.now()), call.runMs),
       });
     backend.observer.settled(context, call, status, error);

@@ -32,7 +32,7 @@ export async function awaitRoutes(
   });
   try {
     const routes = await model.whenLoaded(givenUp, performance.now() + waitMs);
-    if (routes === null) throw new ServeError(giveUp);
+    if (routes === null) throw new ServeError(giveUp, undefined, { begun: false });
     return routes;
   } finally {
     clearTimeout(timer);

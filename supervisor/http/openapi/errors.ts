@@ -69,11 +69,12 @@ const ERROR_FIELDS = {
   message: TEXT,
   requestId: TEXT,
   source: { ...TEXT, enum: [...new Set(Object.values(ERRORS).map(({ source }) => source))] },
+  begun: { type: 'boolean' },
   issues: { type: 'array', items: ISSUE },
 } as const;
 
 /** The body of the house's errors (`answer/house-error.ts`). */
 export const HOUSE_ERROR: NamedSchema = {
   name: 'Error',
-  schema: objectOf({ error: objectOf(ERROR_FIELDS, ['code', 'message', 'requestId', 'source']) }),
+  schema: objectOf({ error: objectOf(ERROR_FIELDS, ['code', 'message', 'requestId', 'source', 'begun']) }),
 };

@@ -27,7 +27,7 @@ export const openAiStyle: Pick<Dialect, 'headers' | 'errorBody' | 'fail' | 'owns
 function failure(
   ...[error, requestId, context]: Parameters<AnswerStyle['fail']>
 ): ReturnType<AnswerStyle['fail']> {
-  const { code, issues } = error;
+  const { code, issues, begun } = error;
   const status = statusOf(error);
   const detail = exposedDetail(error, context);
   const message = detail === '' ? error.message : `${error.message}\n${detail}`;
@@ -38,7 +38,7 @@ function failure(
   return {
     status,
     headers: { 'Content-Type': 'application/json', ...headersOfStatus(error) },
-    body: errorBody({ code, message, issues }, requestId, more),
+    body: errorBody({ code, message, issues, begun }, requestId, more),
   };
 }
 

@@ -53,7 +53,7 @@ export async function writeResult(ctx: AnswerContext, context: RequestContext, i
     return;
   }
   const { error, result } = record.end;
-  if (error !== null) throw shownError(error, isShown);
+  if (error !== null) throw shownError(error, isShown, record.begunAt !== null);
   const body = await readResult(context, record);
   if (body === null || result === null) throw new ServeError('SERVE_RESULT_DROPPED');
   const { status, contentType, phrase } = result.head;
@@ -89,11 +89,12 @@ export async function writeJobs(ctx: AnswerContext, context: RequestContext): Pr
 }
 
 /** The error of a job as its client may see it. */
-function shownError(error: KeptError, showsWords: boolean): ServeError {
+function shownError(error: KeptError, showsWords: boolean, begun: boolean): ServeError {
   const message = shownMessage(error, showsWords);
   return new ServeError(error.code, message === '' ? undefined : message, {
     ...error,
     issues: showsWords ? error.issues : [],
+    begun,
   });
 }
 

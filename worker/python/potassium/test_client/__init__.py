@@ -179,7 +179,14 @@ def _page(value: Any) -> Answer:
 
 def _failure(error: ServeError, request_id: str) -> Answer:
     source = "app" if error.code in _OF_THE_APP else "server"
-    fields: Dict[str, Any] = {"code": error.code, "message": error.message, "requestId": request_id, "source": source}
+    begun = error.code in _OF_THE_APP and error.code != "SERVE_INPUT_INVALID"
+    fields: Dict[str, Any] = {
+        "code": error.code,
+        "message": error.message,
+        "requestId": request_id,
+        "source": source,
+        "begun": begun,
+    }
     if error.issues:
         fields["issues"] = [{"path": path, "message": text} for path, text in error.issues]
     own_status = error.status if error.code == "SERVE_HTTP_ERROR" else 0
