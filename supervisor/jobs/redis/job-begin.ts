@@ -7,38 +7,26 @@
  * Redis answers.
  */
 import { ServeError } from '../../../protocol/errors.js';
-import { deferred } from '../../machine/deferred.js';
 import { hasEnded, keptError, type BegunJob, type JobTarget } from '../job-record.js';
 import { expired, expiresAt, failedUnrun } from '../job-rules.js';
 import type { HeldJob } from './held-jobs.js';
-import type { Fetched, FetchAhead, JobSteps, StepParts } from './job-steps.js';
+import type { Fetched, FetchAhead, JobSteps } from './job-steps.js';
 import { PREFIX } from './queue-name.js';
 import { fetchedRecord, workerName, type JobData } from './stored-job.js';
-
-export interface BeginParts extends StepParts {
-  readonly steps: JobSteps;
-  readonly lockMs: number;
-}
-
-/** A job that is about to end: the next ones of its worker are fetched in the same step. */
-export interface Ending {
-  readonly job: HeldJob;
-  ahead: FetchAhead | null;
-}
 
 /** One begin. */
 export class JobBegin {
   /** The name of the worker, for BullMQ: its jobs are found by it. */
   readonly worker: string;
-  readonly #parts: BeginParts;
+  readonly #steps: JobSteps;
   readonly #target: JobTarget;
   readonly #token: string;
   readonly #ahead: FetchAhead | null;
   readonly #held = new Set<HeldJob>();
 
   /** `endings`: of this turn of the event loop; this begin joins one of them. */
-  constructor(parts: BeginParts, target: JobTarget, token: string, endings: Iterable<Ending>) {
-    this.#parts = parts;
+  constructor(steps: JobSteps, target: JobTarget, token: string, endings: Iterable<FetchAhead>) {
+    this.#steps = steps;
     this.#target = target;
     this.#token = token;
     this.worker = workerName(target.version, token);
@@ -46,29 +34,29 @@ export class JobBegin {
   }
 
   async run(): Promise<readonly BegunJob[]> {
-    const { lockMs, steps } = this.#parts;
+    const { lockMs } = this.#steps.parts;
     const fetchedAt = new Moment();
     const ahead = (await this.#ahead?.fetched.promise) ?? null;
     let begun = ahead === null ? [] : await this.#beginAll(ahead);
     for (let args = this.#args(); begun.length === 0 && args.length > 0; args = this.#args())
       begun = await this.#beginAll(await this.#fetch(args));
     if (!fetchedAt.isPast(lockMs / 2)) return begun;
-    await Promise.all(Array.from(this.#held, (job) => steps.giveBack(job, false)));
+    await Promise.all(Array.from(this.#held, (job) => this.#steps.giveBack(job, false)));
     return [];
   }
 
-  #join(endings: Iterable<Ending>): FetchAhead | null {
-    const args = this.#args();
-    if (args.length === 0) return null;
+  #join(endings: Iterable<FetchAhead>): FetchAhead | null {
     for (const ending of endings) {
-      if (ending.ahead === null) return (ending.ahead = { args, fetched: deferred() });
+      if (ending.args.length > 0) continue;
+      ending.args = this.#args();
+      return ending.args.length > 0 ? ending : null;
     }
     return null;
   }
 
   /** Nothing if no job waits that this server knows of. */
   #args(): string[] {
-    const { counts, lockMs } = this.#parts;
+    const { counts, lockMs } = this.#steps.parts;
     const queues = counts.queuesFor(this.#target).flatMap(({ name, place: { route } }) => {
       const most = this.#target.routes.get(route) ?? 0;
       return most > 0 ? [name, route, String(most)] : [];
@@ -78,8 +66,9 @@ export class JobBegin {
   }
 
   async #fetch(args: readonly string[]): Promise<Fetched> {
-    const fetched = (await this.#parts.link.run('begin', args)) as Fetched;
-    this.#parts.counts.note(fetched[1]);
+    const { link, counts } = this.#steps.parts;
+    const fetched = (await link.run('begin', args)) as Fetched;
+    counts.note(fetched[1]);
     return fetched;
   }
 
@@ -97,14 +86,15 @@ export class JobBegin {
     // One that is tried again was cancelled, and its last server died before it could end it.
     const record = fields.has('can') ? { ...fetched, isCancelled: true } : fetched;
     const read = { id, queue, data, record, stalls: Number(fields.get('stc') ?? 0) };
-    const job = this.#parts.held.add(read, this.#token, this.worker);
+    const job = this.#steps.parts.held.add(read, this.#token, this.worker);
     this.#held.add(job);
     return job;
   }
 
   /** Null if the job is not to begin. */
   async #begin(job: HeldJob): Promise<BegunJob | null> {
-    const { steps, tell } = this.#parts;
+    const steps = this.#steps;
+    const { link, tell } = steps.parts;
     const { id, data, record } = job;
     const nowMs = Date.now();
     if (hasEnded(data.record) || job.stalls > data.stalls || record.isCancelled)
@@ -112,14 +102,13 @@ export class JobBegin {
     if (expiresAt(data.record) <= nowMs)
       return this.#drop(
         job,
-        steps.endUnrun(job, () => expired(data.record, nowMs)),
+        steps.leaveUnrun(job, () => expired(data.record, nowMs)),
       );
-    const body =
-      data.body === undefined ? await this.#parts.link.bytes(`${PREFIX}:body:${id}`) : Buffer.from(data.body);
+    const body = data.body === undefined ? await link.bytes(`${PREFIX}:body:${id}`) : Buffer.from(data.body);
     if (body === null || data.call === null)
       return this.#drop(
         job,
-        steps.endUnrun(job, () => failedUnrun(record, bodyLost(id), nowMs)),
+        steps.leaveUnrun(job, () => failedUnrun(record, bodyLost(id), nowMs)),
       );
     tell('onChanged', record);
     return { record, call: data.call, pieces: [body] };

@@ -27,9 +27,10 @@ export type Fetched = readonly [
   left: readonly (readonly [queue: string, due: number])[],
 ];
 
-/** A fetch that is the second half of the end of a job. */
+/** The fetch of the next jobs in one step with the end of one: of the begin that joins it, if any. */
 export interface FetchAhead {
-  readonly args: readonly string[];
+  /** Empty while no begin has joined. */
+  args: readonly string[];
   /** Null if the job has not ended. */
   readonly fetched: Deferred<Fetched | null>;
 }
@@ -40,6 +41,7 @@ export interface StepParts {
   readonly counts: WaitingCounts;
   readonly webhooks: OwedWebhooks;
   readonly limits: KeepLimits;
+  readonly lockMs: number;
   readonly tell: Tell;
 }
 
@@ -61,40 +63,37 @@ interface Movable extends Pick<ReadJob, 'id' | 'queue'> {
   readonly fetches?: string;
 }
 
-/** Change of a job: its new data and place. */
-interface Move {
-  readonly to: 'front' | 'later' | 'back' | 'end';
-  readonly data: JobData;
-  /** When it expires, is due, or has ended; empty for no time. */
-  readonly at: number | '';
+/** The rest of a change of a job, beside its next record. */
+interface Extras {
+  /** It waits again: before all others of its priority, or until it is due. */
+  readonly to?: 'front' | 'later';
+  /** The body of a result that is to be kept. */
+  readonly body?: Buffer | null;
+  readonly ahead?: FetchAhead;
 }
 
-/** Answer of a change: whether it was done, whether the result is kept, and whether the job was cancelled while it ran. */
-interface Moved {
-  readonly said: 'cancelled' | 'done' | 'gone' | 'moved' | 'was due';
-  readonly isKept: boolean;
-  readonly isCancelled: boolean;
-}
+/** Why a change is not done: not this server's any more, fetched since it was read, or cancelled and must not run again. */
+type Refusal = 'cancelled' | 'gone' | 'moved';
 
 export class JobSteps {
-  readonly #parts: StepParts;
+  readonly parts: StepParts;
   #lastEndMs = 0;
 
   constructor(parts: StepParts) {
-    this.#parts = parts;
+    this.parts = parts;
   }
 
   async read(id: string): Promise<ReadJob | null> {
-    const { link, limits } = this.#parts;
+    const { link, limits } = this.parts;
     return readJob(await link.run('read', [id, String(Date.now()), String(limits.retentionMs)]));
   }
 
   /** Stores the outcome of an attempt. Null if it is lost, or has ended. `ahead`: fetches the next jobs in the same step. */
-  async settle(job: HeldJob, outcome: Outcome, ahead: FetchAhead | null): Promise<JobRecord | null> {
+  async settle(job: HeldJob, outcome: Outcome, ahead?: FetchAhead): Promise<JobRecord | null> {
     const body = 'error' in outcome || (outcome.body?.length ?? 0) > MAX_BODY_BYTES ? null : outcome.body;
     const next = (): JobRecord => settled(job.record, outcome, Date.now(), body === null);
     try {
-      return await this.#end(job, next, body, ahead);
+      return await this.#leave(job, next, { body, ...(ahead && { ahead }) });
     } catch (error) {
       ahead?.fetched.reject(error);
       throw error;
@@ -103,64 +102,45 @@ export class JobSteps {
     }
   }
 
-  /** A job that was fetched ends, or is lost, without a worker. */
-  async endUnrun(job: HeldJob, next: () => JobRecord): Promise<void> {
-    const ended = await this.#end(job, next, null, null);
-    const { call } = job.data;
-    if (ended !== null && hasEnded(ended) && call !== null) this.#parts.tell('onEndedUnrun', ended, call);
-  }
-
-  /** The attempt is over: the job has ended, or is tried again. Null if it is not this server's any more. */
-  async #end(
-    job: HeldJob,
-    next: () => JobRecord,
-    body: Buffer | null,
-    ahead: FetchAhead | null,
-  ): Promise<JobRecord | null> {
-    const { held, webhooks, tell } = this.#parts;
-    const wasUnsure = job.isUnsure;
-    job.isUnsure = true;
-    let stored = await this.#store(job, next(), body, ahead);
-    if (stored === 'cancelled') {
-      held.cancel(job.id);
-      stored = await this.#store(job, next(), body, null);
-    }
-    if (stored === 'gone' && (await held.retake(job))) stored = await this.#store(job, next(), body, null);
-    if (stored === 'gone' && wasUnsure) stored = await this.#storedBy(job);
-    held.release(job);
-    if (typeof stored === 'string') return null;
-    if (hasEnded(stored) && stored.end.owesWebhook) webhooks.note(job.id);
-    tell('onChanged', stored);
-    return stored;
-  }
-
   /** No worker has begun it, or can. One that has ended already, or whose last server has died, does not run again. */
   async giveBack(job: HeldJob, isLoss: boolean): Promise<void> {
-    const { held, tell } = this.#parts;
     if (hasEnded(job.data.record)) {
-      held.release(job);
+      this.parts.held.release(job);
       return this.#putBack(job, job.data);
     }
-    if (job.stalls > job.data.stalls) return this.endUnrun(job, () => lost(job.record));
-    for (let hasRetaken = false; ;) {
-      const next = givenBack(job.record, isLoss, Date.now());
-      if (hasEnded(next)) return this.endUnrun(job, () => next);
-      const data = nextData(job.data, next, job.stalls, job.token);
-      const { said } = await this.#move(job, { to: 'front', data, at: expiryOf(next) });
-      if (said === 'cancelled') held.cancel(job.id);
-      else if (said === 'gone' && !hasRetaken && (await held.retake(job))) hasRetaken = true;
-      else {
-        held.release(job);
-        if (said !== 'done') return;
-        tell('onChanged', next);
-        return tell('onDue', next.model);
-      }
+    if (job.stalls > job.data.stalls) return this.leaveUnrun(job, () => lost(job.record));
+    await this.leaveUnrun(job, () => givenBack(job.record, isLoss, Date.now()), 'front');
+  }
+
+  /** A job that was fetched ends, or waits again, without a worker. */
+  async leaveUnrun(job: HeldJob, next: () => JobRecord, to: Extras['to'] = 'later'): Promise<void> {
+    const { tell } = this.parts;
+    const stored = await this.#leave(job, next, { to });
+    const { call } = job.data;
+    if (stored === null) return;
+    if (!hasEnded(stored)) tell('onDue', stored.model);
+    else if (call !== null) tell('onEndedUnrun', stored, call);
+  }
+
+  /** The attempt is over: the job has ended, or waits again. Null if it is not this server's any more. */
+  async #leave(job: HeldJob, next: () => JobRecord, extras: Extras): Promise<JobRecord | null> {
+    const { held } = this.parts;
+    const wasUnsure = job.isUnsure;
+    job.isUnsure = true;
+    let stored = await this.#write(job, next(), extras);
+    if (stored === 'cancelled') {
+      held.cancel(job.id);
+      stored = await this.#write(job, next(), extras);
     }
+    if (stored === 'gone' && (await held.retake(job))) stored = await this.#write(job, next(), extras);
+    if (stored === 'gone' && wasUnsure) stored = await this.#storedBy(job);
+    held.release(job);
+    return typeof stored === 'string' ? null : this.#changed(stored);
   }
 
   /** Notes how far a running attempt is; the next report follows. */
   progress(job: HeldJob, progress: JobProgress): void {
-    const { link, tell } = this.#parts;
+    const { link, tell } = this.parts;
     job.record = { ...job.record, progress };
     const report: AttemptProgress = { attempt: job.record.attempts, ...progress };
     link.run('progress', [job.id, job.token, JSON.stringify(report)]).then(
@@ -176,8 +156,8 @@ export class JobSteps {
       if (job === null || hasEnded(job.record)) return job?.record ?? null;
       if (job.record.state === 'queued') {
         if (await this.moveWaiting(job, cancelled(job.record, Date.now()))) return job.record;
-      } else if ((await this.#parts.link.run('cancel', [id])) === 'running') {
-        this.#parts.held.cancel(id);
+      } else if ((await this.parts.link.run('cancel', [id])) === 'running') {
+        this.parts.held.cancel(id);
         return job.record;
       }
     }
@@ -190,7 +170,7 @@ export class JobSteps {
   async lose(job: ReadJob): Promise<void> {
     if (hasEnded(job.data.record)) return this.#putBack(job, job.data);
     if (job.stalls <= job.data.stalls) {
-      await this.#move(job, { to: 'front', data: job.data, at: expiryOf(job.data.record) });
+      await this.#move(job, 'front', job.data, expiryOf(job.data.record));
       return;
     }
     await this.moveWaiting(job, lost(job.record));
@@ -198,51 +178,52 @@ export class JobSteps {
 
   /** A job that has ended is not run again, whatever a tool of BullMQ does: it goes back. */
   async #putBack(job: Movable, data: JobData): Promise<void> {
-    await this.#move(job, { to: 'back', data, at: data.record.end?.endedAt ?? 0 });
+    await this.#move(job, 'back', data, data.record.end?.endedAt ?? 0);
   }
 
   /** Changes a job that nobody runs: it ends, or is tried again. Returns false if it was fetched since it was read. */
   async moveWaiting(job: ReadJob, next: JobRecord): Promise<boolean> {
-    const { webhooks, tell } = this.#parts;
-    const data = nextData(job.data, next, job.stalls, '');
-    const isOver = hasEnded(next);
-    const { said } = await this.#move(
-      job,
-      isOver ? { to: 'end', data, at: this.#endAt(next.end.endedAt) } : { to: 'later', data, at: next.dueAt },
-    );
-    if (said !== 'done' && said !== 'was due') return false;
+    const stored = await this.#write(job, next);
+    if (typeof stored === 'string') return false;
     const { call } = job.data;
-    if (isOver && next.end.owesWebhook) webhooks.note(job.id);
-    if (isOver && call !== null) tell('onEndedUnrun', next, call);
-    tell('onChanged', next);
+    if (hasEnded(stored) && call !== null) this.parts.tell('onEndedUnrun', stored, call);
+    this.#changed(stored);
     return true;
   }
 
-  /** The record as it is stored, or why it is not: the token is not the job's lock, or it was cancelled and must not run again. */
-  async #store(
-    job: HeldJob,
-    next: JobRecord,
-    body: Buffer | null,
-    ahead: FetchAhead | null,
-  ): Promise<JobRecord | 'cancelled' | 'gone'> {
-    const data = nextData(job.data, next, job.stalls, job.token);
-    if (!hasEnded(next)) {
-      const { said } = await this.#move(job, { to: 'later', data, at: next.dueAt });
-      return said === 'done' ? next : said === 'cancelled' ? said : 'gone';
-    }
-    const at = this.#endAt(next.end.endedAt);
-    const { said, isKept, isCancelled } = await this.#move(job, { to: 'end', data, at }, body, ahead);
-    return said === 'done' ? endedRecord(next, !isKept, next.end.owesWebhook, isCancelled) : 'gone';
+  #changed(record: JobRecord): JobRecord {
+    if (record.end?.owesWebhook === true) this.parts.webhooks.note(record.id);
+    this.parts.tell('onChanged', record);
+    return record;
   }
 
-  /** `body`: of a result, if it is to be kept. */
+  /** Returns the record as it is stored. */
+  async #write(
+    job: Omit<ReadJob, 'fetches'> & Movable,
+    next: JobRecord,
+    extras: Extras = {},
+  ): Promise<JobRecord | Refusal> {
+    const { to = 'later', body, ahead } = extras;
+    const data = nextData(job.data, next, job.stalls, job.token ?? '');
+    if (!hasEnded(next)) {
+      const [said] = await this.#move(job, to, data, to === 'front' ? expiryOf(next) : next.dueAt);
+      return said === 'done' ? next : said;
+    }
+    const at = this.#endAt(next.end.endedAt);
+    const [said, isKept, can] = await this.#move(job, 'end', data, at, body, ahead);
+    return said === 'done' ? endedRecord(next, isKept === 0, next.end.owesWebhook, can === '1') : said;
+  }
+
+  /** `at`: when it expires, is due, or has ended. Answers what happened, whether its result is kept, and whether it was cancelled. */
   async #move(
     { id, queue, token = '', fetches = '' }: Movable,
-    { to, data, at }: Move,
+    to: 'front' | 'later' | 'back' | 'end',
+    data: JobData,
+    at: number | '',
     body: Buffer | null = null,
-    ahead: FetchAhead | null = null,
-  ): Promise<Moved> {
-    const { link, limits, counts } = this.#parts;
+    ahead?: FetchAhead,
+  ): Promise<[said: 'done' | Refusal, isKept: number, can: string]> {
+    const { link, limits, counts } = this.parts;
     const { state, end } = data.record;
     const [said, isKept, can, fetched] = (await link.run('move', [
       ...[id, token, fetches, to, JSON.stringify(data), String(at), state, textOf(data.record)],
@@ -250,14 +231,14 @@ export class JobSteps {
       body === null ? '' : String(bytesOfEnded(body.length)),
       ...[String(limits.maxBytes), String(limits.retentionMs + SPARE_MS), body ?? '', link.id],
       ...(ahead?.args ?? []),
-    ])) as [said: Moved['said'], isKept?: number, can?: string, fetched?: Fetched | null];
+    ])) as [said: 'done' | 'was due' | Refusal, isKept: number, can: string, fetched?: Fetched | null];
     if (said === 'was due') counts.add(queue, -1);
     else if (said === 'done' && to === 'front') counts.add(queue, 1);
     if (fetched !== undefined && fetched !== null) {
       counts.note(fetched[1]);
       ahead?.fetched.resolve(fetched);
     }
-    return { said, isKept: isKept === 1, isCancelled: can === '1' };
+    return [said === 'was due' ? 'done' : said, isKept, can];
   }
 
   /** Whether an answer of Redis was lost that said that the outcome is stored: then the record. */

@@ -155,11 +155,6 @@ for _, name in ipairs(names) do redis.call('ZADD', P .. 'owed', ARGV[2], name) e
 return names
 `;
 
-/** A write of nothing, which a Redis refuses that has no memory or no disk for more. */
-const PROBE = `
-return redis.call('SETRANGE', P .. 'none', 0, '')
-`;
-
 export function lookScripts({ moveStalledJobsToWait }: BullScripts) {
   return {
     read: script(READ),
@@ -167,6 +162,5 @@ export function lookScripts({ moveStalledJobsToWait }: BullScripts) {
     fetched: script(FETCHED),
     look: script(LOOK, { moveStalledJobsToWait }),
     takeWebhooks: script(TAKE_WEBHOOKS),
-    probe: script(PROBE),
   };
 }

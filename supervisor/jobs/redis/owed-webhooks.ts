@@ -2,29 +2,21 @@
  * The webhooks that servers owe. Each is one server's for some seconds, which that renews; when it dies another one takes it,
  * which may send it again: at least once. That of a job is owed from before its outcome is stored, and sent once it has ended.
  */
-import { hasEnded, type KeptWebhook } from '../job-record.js';
+import type { KeptWebhook } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
 import type { RedisLink } from './redis-link.js';
 import { PREFIX } from './queue-name.js';
-import type { ReadJob } from './stored-job.js';
 
 const OWED = `${PREFIX}:owed`;
 const LEASE_MS = 10_000;
 
-export interface WebhookJobs {
-  read(id: string): Promise<ReadJob | null>;
-  readResult(id: string): Promise<Buffer | null>;
-}
-
 export class OwedWebhooks {
   readonly #link: RedisLink;
-  readonly #jobs: WebhookJobs;
   /** Names of the webhooks that this server sends. */
   readonly #mine = new Set<string>();
 
-  constructor(link: RedisLink, jobs: WebhookJobs) {
+  constructor(link: RedisLink) {
     this.#link = link;
-    this.#jobs = jobs;
   }
 
   /** Until when a webhook is this server's, unless that is renewed. */
@@ -74,25 +66,21 @@ export class OwedWebhooks {
     return this.renew(0);
   }
 
-  async take(limit: number): Promise<KeptWebhook[]> {
+  /** `ofJob`: reads that of a job; null if the job has not ended: who was about to end it has died, and who ends it owes it anew. */
+  async take(limit: number, ofJob: (id: string) => Promise<KeptWebhook | null>): Promise<KeptWebhook[]> {
     const args = [String(Date.now()), OwedWebhooks.untilMs(), String(limit)];
     const names = (await this.#link.run('takeWebhooks', args)) as string[];
     const taken: KeptWebhook[] = [];
     for (const name of names) {
       if (this.#mine.has(name)) continue; // it was away for longer than that is its
-      const one = name.startsWith('j') ? await this.#ofJob(name.slice(1)) : await this.#ofApp(name.slice(1));
+      const one = await (name.startsWith('j') ? ofJob(name.slice(1)) : this.#ofApp(name.slice(1)));
       if (one === null) await this.#link.use(() => this.#link.commands.zRem(OWED, name));
-      else taken.push(one);
-      if (one !== null) this.#mine.add(name);
+      else {
+        taken.push(one);
+        this.#mine.add(name);
+      }
     }
     return taken;
-  }
-
-  /** Null if the job has not ended: who was about to end it has died, and who ends it owes it anew. */
-  async #ofJob(id: string): Promise<KeptWebhook | null> {
-    const job = await this.#jobs.read(id);
-    if (job === null || !hasEnded(job.record) || job.data.call === null) return null;
-    return { of: 'job', record: job.record, call: job.data.call, body: await this.#jobs.readResult(id) };
   }
 
   async #ofApp(id: string): Promise<KeptWebhook | null> {

@@ -6,10 +6,12 @@
  * the token of that fetch ends it (`job-steps.ts`). While a server runs a job it renews the lock (`held-jobs.ts`); the jobs of
  * one that does not are lost, or tried again (`upkeep.ts`). Servers hear of each other's steps by streams (`news-reader.ts`).
  */
+import { deferred } from '../../machine/deferred.js';
 import { within } from '../../machine/limit-timer.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
 import { bytesOfNew } from '../job-bytes.js';
 import {
+  hasEnded,
   placeOf,
   type Acceptance,
   type BegunJob,
@@ -26,8 +28,8 @@ import { expiresAt } from '../job-rules.js';
 import type { JobStore, KeepLimits } from '../job-store.js';
 import { StoreBase } from '../store-base.js';
 import { HeldJobs } from './held-jobs.js';
-import { JobBegin, type BeginParts, type Ending } from './job-begin.js';
-import { JobSteps, MAX_BODY_BYTES, type StepParts } from './job-steps.js';
+import { JobBegin } from './job-begin.js';
+import { JobSteps, MAX_BODY_BYTES, type FetchAhead } from './job-steps.js';
 import { NewsReader } from './news-reader.js';
 import { OwedWebhooks } from './owed-webhooks.js';
 import { nameOf, placeIn, PREFIX } from './queue-name.js';
@@ -65,13 +67,15 @@ export class RedisStore extends StoreBase implements JobStore {
   protected readonly counts = new WaitingCounts();
   readonly #link: RedisLink;
   readonly #limits: KeepLimits;
-  readonly #parts: BeginParts;
+  readonly #held: HeldJobs;
+  readonly #webhooks: OwedWebhooks;
+  readonly #steps: JobSteps;
   readonly #news: NewsReader;
   readonly #upkeep: Upkeep;
   /** Workers of begins that failed half-way: what they may have fetched is given back. */
   readonly #lostBegins = new Map<string, string>();
-  /** Jobs that end in this turn of the event loop. */
-  readonly #endings = new Set<Ending>();
+  /** For the jobs that end in this turn of the event loop. */
+  readonly #endings = new Set<FetchAhead>();
   #isTakingBack = false;
   #renewal: NodeJS.Timeout | null = null;
   #isClosed = false;
@@ -81,33 +85,21 @@ export class RedisStore extends StoreBase implements JobStore {
     this.name = name;
     this.#link = link;
     this.#limits = limits;
-    const jobs = {
-      read: (id: string) => this.#parts.steps.read(id),
-      readResult: (id: string) => this.readResult(id),
-    };
-    const parts: StepParts = {
-      link,
-      held: new HeldJobs(link, lockMs, (id) => this.tell('onCancelled', id)),
-      counts: this.counts,
-      webhooks: new OwedWebhooks(link, jobs),
-      limits,
-      tell: this.tell,
-    };
-    this.#parts = { ...parts, steps: new JobSteps(parts), lockMs };
+    this.#webhooks = new OwedWebhooks(link);
+    this.#held = new HeldJobs(link, lockMs, (id) => this.tell('onCancelled', id));
+    const parts = { link, limits, lockMs, held: this.#held, counts: this.counts, webhooks: this.#webhooks };
+    this.#steps = new JobSteps({ ...parts, tell: this.tell });
     this.#news = new NewsReader(link, {
       onWaiting: (queue) => {
         this.counts.hear(queue);
         this.tell('onDue', placeIn(queue).model);
       },
       onMoved: (id) => {
-        if (!parts.held.runs(id)) this.tell('onMoved', id);
+        if (!this.#held.runs(id)) this.tell('onMoved', id);
       },
-      onCancelled: (id) => parts.held.cancel(id),
+      onCancelled: (id) => this.#held.cancel(id),
     });
-    this.#upkeep = new Upkeep({
-      ...this.#parts,
-      onFirstLook: (queues, redisMs) => this.#news.start(queues, redisMs),
-    });
+    this.#upkeep = new Upkeep(this.#steps, (...first) => this.#news.start(...first));
   }
 
   /** The connections are open, again. */
@@ -146,7 +138,7 @@ export class RedisStore extends StoreBase implements JobStore {
 
   async begin(target: JobTarget, token: string): Promise<readonly BegunJob[]> {
     await Promise.resolve(); // the job that the worker has ended is about to be stored, in the same turn
-    const begin = new JobBegin(this.#parts, target, token, this.#endings);
+    const begin = new JobBegin(this.#steps, target, token, this.#endings);
     try {
       return await begin.run();
     } catch (error) {
@@ -156,37 +148,38 @@ export class RedisStore extends StoreBase implements JobStore {
   }
 
   async giveBack(id: string, token: string, isLoss: boolean): Promise<void> {
-    const job = this.#parts.held.get(id, token);
-    if (job !== null) await this.#parts.steps.giveBack(job, isLoss);
+    const job = this.#held.get(id, token);
+    if (job !== null) await this.#steps.giveBack(job, isLoss);
   }
 
   async settle(id: string, token: string, outcome: Outcome): Promise<JobRecord | null> {
-    const { held, steps } = this.#parts;
-    const job = held.get(id, token);
+    const job = this.#held.get(id, token);
     if (job === null) return null;
-    if (job.isUnsure) return steps.settle(job, outcome, null);
-    const ending: Ending = { job, ahead: null };
-    this.#endings.add(ending);
+    if (job.isUnsure) return this.#steps.settle(job, outcome);
+    const ahead: FetchAhead = { args: [], fetched: deferred() };
+    ahead.fetched.promise.catch(() => {}); // no begin may join it
+    this.#endings.add(ahead);
     for (let i = 0; i < 2; i += 1) await Promise.resolve(); // a begin of the same turn joins it
-    this.#endings.delete(ending);
-    return steps.settle(job, outcome, ending.ahead);
+    this.#endings.delete(ahead);
+    return this.#steps.settle(job, outcome, ahead);
   }
 
   progress(id: string, token: string, progress: JobProgress): void {
-    const job = this.#parts.held.get(id, token);
-    if (job !== null) this.#parts.steps.progress(job, progress);
+    const job = this.#held.get(id, token);
+    if (job !== null) this.#steps.progress(job, progress);
   }
 
   cancel(id: string): Promise<JobRecord | null> {
-    return this.#parts.steps.cancel(id);
+    return this.#steps.cancel(id);
   }
 
   async get(id: string): Promise<JobRecord | null> {
-    return (await this.#parts.steps.read(id))?.record ?? null;
+    return (await this.#steps.read(id))?.record ?? null;
   }
 
+  /** A write of nothing, which a Redis refuses that has no memory or no disk for more. */
   async probe(): Promise<void> {
-    await this.#link.run('probe', []);
+    await this.#link.use(() => this.#link.commands.setRange(`${PREFIX}:none`, 0, ''));
   }
 
   readResult(id: string): Promise<Buffer | null> {
@@ -206,19 +199,23 @@ export class RedisStore extends StoreBase implements JobStore {
   }
 
   owe(webhook: Webhook): Promise<void> {
-    return this.#parts.webhooks.owe(webhook);
+    return this.#webhooks.owe(webhook);
   }
 
   forgetWebhook(id: string): Promise<void> {
-    return this.#parts.webhooks.forget(id);
+    return this.#webhooks.forget(id);
   }
 
   endWebhook(jobId: string): Promise<void> {
-    return this.#parts.webhooks.end(jobId);
+    return this.#webhooks.end(jobId);
   }
 
   takeWebhooks(limit: number): Promise<readonly KeptWebhook[]> {
-    return this.#parts.webhooks.take(limit);
+    return this.#webhooks.take(limit, async (id) => {
+      const job = await this.#steps.read(id);
+      if (job === null || !hasEnded(job.record) || job.data.call === null) return null;
+      return { of: 'job', record: job.record, call: job.data.call, body: await this.readResult(id) };
+    });
   }
 
   /** Changes nothing: others run what is queued. */
@@ -242,7 +239,7 @@ export class RedisStore extends StoreBase implements JobStore {
     this.#upkeep.close();
     const leave = async (): Promise<void> => {
       await this.idle();
-      await this.#parts.webhooks.leave();
+      await this.#webhooks.leave();
     };
     if (this.#link.isReady)
       await within(
@@ -256,25 +253,26 @@ export class RedisStore extends StoreBase implements JobStore {
   async #renew(): Promise<void> {
     if (this.#isClosed) return;
     if (this.#renewal !== null) clearTimeout(this.#renewal);
-    this.#renewal = setTimeout(() => void this.#renew(), this.#parts.lockMs / RENEWALS_PER_LOCK).unref();
+    this.#renewal = setTimeout(
+      () => void this.#renew(),
+      this.#steps.parts.lockMs / RENEWALS_PER_LOCK,
+    ).unref();
     if (!this.#link.isReady) return;
-    const { held, webhooks } = this.#parts;
-    const work = Promise.all([held.renew(), webhooks.renew(), this.#takeBack()]);
+    const work = Promise.all([this.#held.renew(), this.#webhooks.renew(), this.#takeBack()]);
     await work.catch(() => {}); // it is done the next time: a look tells that Redis is away
   }
 
   /** Gives back what begins have fetched whose answers were lost. */
   async #takeBack(): Promise<void> {
-    const { steps, held } = this.#parts;
     if (this.#isTakingBack) return;
     this.#isTakingBack = true;
     try {
       for (const [worker, token] of [...this.#lostBegins]) {
         for (const id of (await this.#link.run('fetched', [worker])) as string[]) {
-          const found = await steps.read(id);
-          if (found !== null) await steps.giveBack(held.add(found, token, worker), false);
+          const found = await this.#steps.read(id);
+          if (found !== null) await this.#steps.giveBack(this.#held.add(found, token, worker), false);
         }
-        held.releaseOf(worker); // what is not active any more
+        this.#held.releaseOf(worker); // what is not active any more
         this.#lostBegins.delete(worker);
       }
     } finally {

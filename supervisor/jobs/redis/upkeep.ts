@@ -7,7 +7,7 @@ import { describeThrown } from '../../../protocol/errors.js';
 import { startLimit } from '../../machine/limit-timer.js';
 import { formatMs } from '../../options/units.js';
 import { expired, expiresAt } from '../job-rules.js';
-import type { BeginParts } from './job-begin.js';
+import type { JobSteps } from './job-steps.js';
 
 const LOOK_MS = 1000;
 
@@ -38,13 +38,9 @@ type Reply = readonly [
   time: readonly [seconds: string, micros: string],
 ];
 
-export interface UpkeepParts extends BeginParts {
-  /** The first look since the connections are open. */
-  readonly onFirstLook: (queues: readonly string[], redisMs: number) => void;
-}
-
 export class Upkeep {
-  readonly #parts: UpkeepParts;
+  readonly #steps: JobSteps;
+  readonly #onFirstLook: (queues: readonly string[], redisMs: number) => void;
   #timer: NodeJS.Timeout | null = null;
   #underWay: Promise<void> | null = null;
   /** Since when no lock is judged, on the monotonic clock, and the time of the last look. */
@@ -54,8 +50,10 @@ export class Upkeep {
   #hasWarned = false;
   #isClosed = false;
 
-  constructor(parts: UpkeepParts) {
-    this.#parts = parts;
+  /** `onFirstLook`: called at the first look since the connections are open. */
+  constructor(steps: JobSteps, onFirstLook: (queues: readonly string[], redisMs: number) => void) {
+    this.#steps = steps;
+    this.#onFirstLook = onFirstLook;
   }
 
   /** The connections are open, again. */
@@ -87,7 +85,7 @@ export class Upkeep {
 
   /** Resolves with the time until the next look. */
   async #look(): Promise<number> {
-    const { link, limits, held, lockMs, tell, counts } = this.#parts;
+    const { link, limits, held, lockMs, tell, counts } = this.#steps.parts;
     const limit = startLimit(LOOK_LIMIT_MS, () =>
       link.reset(`it did not answer within ${formatMs(LOOK_LIMIT_MS)}`),
     );
@@ -123,32 +121,29 @@ export class Upkeep {
   }
 
   async #expire(id: string): Promise<void> {
-    const { link, steps } = this.#parts;
     const nowMs = Date.now();
-    const job = await steps.read(id);
+    const job = await this.#steps.read(id);
     if (job?.record.state === 'queued' && expiresAt(job.record) <= nowMs)
-      await steps.moveWaiting(job, expired(job.record, nowMs));
-    else await link.run('keepOn', [id]);
+      await this.#steps.moveWaiting(job, expired(job.record, nowMs));
+    else await this.#steps.parts.link.run('keepOn', [id]);
   }
 
   /** A job whose server lets its lock expire is lost, or tried again. */
   async #decide(id: string): Promise<void> {
-    const { held, steps } = this.#parts;
-    const job = held.runs(id) ? null : await steps.read(id);
-    if (job !== null) await steps.lose(job);
+    const job = this.#steps.parts.held.runs(id) ? null : await this.#steps.read(id);
+    if (job !== null) await this.#steps.lose(job);
   }
 
   #noteTime(queues: readonly string[], [seconds, micros]: Reply[3]): void {
-    const { tell, onFirstLook } = this.#parts;
     const redisMs = Number(seconds) * 1000 + Number(micros) / 1000;
-    if (this.#isFirst) onFirstLook(queues, redisMs);
+    if (this.#isFirst) this.#onFirstLook(queues, redisMs);
     this.#isFirst = false;
     const offMs = Math.round(performance.timeOrigin + performance.now() - redisMs);
     if (Math.abs(offMs) <= MAX_OFF_MS) this.#hasWarned = false;
     else if (!this.#hasWarned) {
       this.#hasWarned = true;
       const side = offMs > 0 ? 'ahead of' : 'behind';
-      tell(
+      this.#steps.parts.tell(
         'onWarning',
         `the clock of this machine is ${Math.abs(offMs)} ms ${side} that of Redis: all servers need one time`,
       );
