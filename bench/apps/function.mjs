@@ -2,7 +2,7 @@
 import { move } from 'piscina';
 
 export function inference(input) {
-  if (ArrayBuffer.isView(input)) return input;
+  if (ArrayBuffer.isView(input) || Array.isArray(input)) return input;
   return { prompt: input.prompt, length: input.prompt.length };
 }
 

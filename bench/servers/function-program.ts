@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import type { Percentiles } from '../statistics.js';
 import { compiled } from './child-server.js';
 
-/** In its own thread; in piscina, with copies or moved arrays; as our function, also one that computes long; over our HTTP. */
-export type Way = 'thread' | 'piscina' | 'piscina-moves' | 'function' | 'busy' | 'http';
+/** In its own thread; in piscina, with copies or moved arrays; as our function, also one that computes long; over our HTTP, arrays as bytes or as JSON. */
+export type Way = 'thread' | 'piscina' | 'piscina-moves' | 'function' | 'busy' | 'http' | 'http-json';
 
 export type InputName = 'small' | '1 MB' | '10 MB';
 

@@ -2,57 +2,141 @@
  * Values of JavaScript as V8 itself writes them, between a program and the worker of its function: typed arrays, Buffers,
  * Dates, Maps, Sets, bigints, undefined, errors and cycles stay what they are; an object of a class crosses as its own fields.
  */
-import { DefaultDeserializer, serialize } from 'node:v8';
+import {
+  DefaultDeserializer,
+  DefaultSerializer,
+  serialize,
+  type Deserializer,
+  type Serializer,
+} from 'node:v8';
 import { describeThrown, type ErrorCode } from '../errors.js';
 import { unreadable, unwritable, type ValueFormat } from './value-format.js';
 
 /** Version of the format, which stands in its second byte: each side reads its own and older ones. */
 export const V8_VERSION = serialize(null)[1] as number;
 
-/** Smaller arrays get memory of their own, so that they do not keep the whole message alive. */
-const COPIED_BYTES = 64 * 1024;
+/** Smaller arrays stand in the value, and get memory of their own when it is read: they do not keep all of it alive. */
+const LARGE_BYTES = 64 * 1024;
 
-class ValueReader extends DefaultDeserializer {
-  /** Whether large arrays of the value are views of its bytes. */
-  hasViews = false;
+/**
+ * If there are large arrays, the message begins with a byte that no value begins with and, at 4, the length of the value; the
+ * arrays stand behind it. Memory that passed through V8's reader or writer lives until a full collection, and a megabyte for
+ * each call would make those frequent.
+ */
+const HAS_ARRAYS = 0;
+const PREFIX_BYTES = 8;
 
-  /** Called by V8 for each typed array, Buffer and DataView. */
-  _readHostObject(): unknown {
-    const { _readHostObject: read } = DefaultDeserializer.prototype as unknown as Reading;
-    const view = read.call(this);
-    if (view.byteLength >= COPIED_BYTES) {
-      this.hasViews = true;
-      return view;
-    }
-    if (Buffer.isBuffer(view)) return Buffer.from(view);
-    if (view instanceof DataView)
-      return new DataView(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
-    return (view as Uint8Array).slice();
+/** Called by V8 for each typed array, Buffer and DataView; the types of Node leave both out. */
+interface InPlace {
+  _writeHostObject(this: Serializer, view: object): void;
+  _readHostObject(this: Deserializer): ArrayBufferView;
+}
+const { _writeHostObject: writeInPlace } = DefaultSerializer.prototype as unknown as InPlace;
+const { _readHostObject: readInPlace } = DefaultDeserializer.prototype as unknown as InPlace;
+
+class ValueWriter extends DefaultSerializer {
+  readonly arrays: Uint8Array[] = [];
+
+  /** Writes the bytes that stand behind the value, then the array, which is empty if they do. */
+  _writeHostObject(view: Uint8Array): void {
+    const isBehind = view.byteLength >= LARGE_BYTES && 'subarray' in view;
+    if (isBehind) this.arrays.push(view);
+    this.writeUint32(isBehind ? view.byteLength : 0);
+    writeInPlace.call(this, isBehind ? view.subarray(0, 0) : view);
   }
 }
 
-interface Reading {
-  _readHostObject(this: ValueReader): ArrayBufferView;
+class ValueReader extends DefaultDeserializer {
+  readonly #arrays: Buffer;
+  /** Place of the next array. */
+  #at = 0;
+
+  constructor(value: Buffer, arrays: Buffer) {
+    super(value);
+    this.#arrays = arrays;
+  }
+
+  _readHostObject(): unknown {
+    const bytes = this.readUint32();
+    const view = readInPlace.call(this) as Uint8Array;
+    if (bytes === 0) return ownCopy(view);
+    const { buffer, byteOffset, length } = this.#arrays;
+    const start = byteOffset + this.#at;
+    if (this.#at + bytes > length) throw new RangeError('it ends inside an array');
+    this.#at += aligned(bytes);
+    if (Buffer.isBuffer(view)) return Buffer.from(buffer, start, bytes);
+    const ArrayClass = view.constructor as new (
+      buffer: ArrayBufferLike,
+      start: number,
+      length: number,
+    ) => unknown;
+    return new ArrayClass(buffer, start, bytes / view.BYTES_PER_ELEMENT);
+  }
 }
 
-function read(bytes: Uint8Array): { readonly value: unknown; readonly hasViews: boolean } {
+function ownCopy(view: ArrayBufferView): unknown {
+  if (Buffer.isBuffer(view)) return Buffer.from(view);
+  if (view instanceof DataView)
+    return new DataView(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
+  return (view as Uint8Array).slice();
+}
+
+/** Any array may begin here. */
+function aligned(at: number): number {
+  return Math.ceil(at / 8) * 8;
+}
+
+function read(bytes: Buffer): { readonly value: unknown; readonly hasViews: boolean } {
   try {
-    const reader = new ValueReader(bytes);
+    const hasViews = bytes[0] === HAS_ARRAYS;
+    const end = hasViews ? PREFIX_BYTES + bytes.readUInt32LE(4) : 0;
+    const value = hasViews ? Buffer.from(bytes.subarray(PREFIX_BYTES, end)) : bytes;
+    const reader = new ValueReader(value, atAlignedPlace(bytes.subarray(aligned(end))));
     reader.readHeader();
-    const value: unknown = reader.readValue();
-    return { value, hasViews: reader.hasViews };
+    return { value: reader.readValue(), hasViews };
   } catch (cause) {
     throw unreadable(cause);
   }
 }
 
-function write(value: unknown, name: string, code: ErrorCode): Buffer {
+/** A part of a larger message may begin anywhere in memory. */
+function atAlignedPlace(arrays: Buffer): Buffer {
+  const { byteOffset } = arrays;
+  return byteOffset === aligned(byteOffset) ? arrays : Buffer.from(new Uint8Array(arrays).buffer);
+}
+
+function write(value: unknown, name: string, code: ErrorCode, allocate = Buffer.allocUnsafeSlow): Buffer {
   try {
-    return serialize(value);
+    const writer = new ValueWriter();
+    writer.writeHeader();
+    writer.writeValue(value);
+    const written = writer.releaseBuffer();
+    return writer.arrays.length === 0 ? written : withArrays(written, writer.arrays, allocate);
   } catch (cause) {
     const what = findUnwritable(value, name, new Set(), 0) ?? `${name}: ${describeThrown(cause).message}`;
     throw unwritable(code, what, cause);
   }
+}
+
+function withArrays(
+  value: Buffer,
+  arrays: readonly Uint8Array[],
+  allocate: (bytes: number) => Buffer,
+): Buffer {
+  let end = aligned(PREFIX_BYTES + value.length);
+  const starts = arrays.map(({ byteLength }) => {
+    const start = end;
+    end += aligned(byteLength);
+    return start;
+  });
+  const bytes = allocate(end);
+  bytes.writeUInt8(HAS_ARRAYS, 0);
+  bytes.writeUInt32LE(value.length, 4);
+  bytes.set(value, PREFIX_BYTES);
+  arrays.forEach(({ buffer, byteOffset, byteLength }, i) =>
+    bytes.set(new Uint8Array(buffer, byteOffset, byteLength), starts[i]),
+  );
+  return bytes;
 }
 
 export const V8_VALUES: ValueFormat = { read, write };

@@ -7,8 +7,11 @@ export interface ValueFormat {
    * @throws SERVE_BAD_BODY
    */
   read(bytes: Buffer): { readonly value: unknown; readonly hasViews: boolean };
-  /** Writes a value. @throws an error with `code` that names the place in it that cannot cross; `name` is that of the value */
-  write(value: unknown, name: string, code: ErrorCode): Buffer;
+  /**
+   * Writes a value; `allocate` may lend the memory of large ones. @throws an error with `code` that names the place in it that
+   * cannot cross; `name` is that of the value
+   */
+  write(value: unknown, name: string, code: ErrorCode, allocate?: (bytes: number) => Buffer): Buffer;
 }
 
 /** The error of a value with a part that cannot cross, which `what` names. */

@@ -9,6 +9,7 @@ import type { Admission } from '../dispatch/arrivals.js';
 import { Call, newRequestId, type CallMessage } from '../dispatch/call.js';
 import { Hold, LONGEST_MS } from '../machine/guest.js';
 import { startLimit } from '../machine/limit-timer.js';
+import { slabs, type Lease } from '../memory/slabs.js';
 import type { Routes } from '../models/generations.js';
 import { rootOrOnlyRoute } from '../models/main-route.js';
 import type { Model } from '../models/model.js';
@@ -68,7 +69,13 @@ export class FunctionCalls {
     const deadlineAtMs = timeoutMs === undefined ? null : acceptedAtMs + timeoutMs;
     const { dispatcher, spec } = model;
     const format = FORMATS[spec.program.values ?? 'v8'];
-    const body = format.write(input, 'input', 'SERVE_BAD_BODY');
+    let lease: Lease | undefined;
+    const body = format.write(
+      input,
+      'input',
+      'SERVE_BAD_BODY',
+      (bytes) => (lease = slabs.take(bytes)).buffer,
+    );
     const place = dispatcher.admit(body.length);
     const submit = (routes: Routes): void => {
       if (signal?.aborted === true) throw cancelled(signal);
@@ -82,7 +89,7 @@ export class FunctionCalls {
       };
       const sink = new FunctionSink(dispatcher, format, { ...caller, onProgress, onEnd });
       const message = describe(model, route, body.length, timeoutMs);
-      const call = new Call(message, [body], { acceptedAtMs, deadlineAtMs }, sink);
+      const call = new Call(message, [body], { acceptedAtMs, deadlineAtMs }, sink, lease);
       this.hold.begin();
       if (signal !== undefined)
         leave = this.#signals.add(signal, () =>

@@ -41,7 +41,15 @@ const USED = {
 };
 
 /** Methods that Node documents for streams and deserializers that a program implements. */
-const DOCUMENTED = ['_readHostObject', '_write', '_writev', '_final', '_read', '_destroy'];
+const DOCUMENTED = [
+  '_readHostObject',
+  '_writeHostObject',
+  '_write',
+  '_writev',
+  '_final',
+  '_read',
+  '_destroy',
+];
 
 /** The paths of `wanted` that the objects of this Node do not have. */
 function missing(

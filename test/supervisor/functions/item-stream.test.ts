@@ -1,14 +1,13 @@
 /** The stream of a function's answer: items in any parts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { serialize } from 'node:v8';
 import { V8_VALUES } from '../../../protocol/values/v8-values.js';
 import { ItemStream } from '../../../supervisor/functions/item-stream.js';
 
 function framed(values: readonly unknown[]): Buffer {
   return Buffer.concat(
     values.flatMap((value) => {
-      const bytes = serialize(value);
+      const bytes = V8_VALUES.write(value, 'item', 'SERVE_BAD_BODY');
       const length = Buffer.alloc(4);
       length.writeUInt32LE(bytes.length);
       return [length, bytes];
