@@ -2,12 +2,15 @@
  * The same API for CommonJS, `require('banana-serve')`, which Node supports for ES modules since 20.19. It re-exports
  * `index.ts`, so a program that uses both ways has only one copy of the package.
  */
+import { runInThisContext } from 'node:vm';
 import type * as Package from './index.js' with { 'resolution-mode': 'import' };
 
 export type * from './index.js' with { 'resolution-mode': 'import' };
 
-// Node's own `require`: that of jest reads no ES modules.
-const loaded = process.getBuiltinModule('module').createRequire(__filename)('./index.js') as typeof Package;
+// The `require` of Node's own process: what jest gives instead of either reads no ES modules.
+const loaded = (runInThisContext('process') as NodeJS.Process)
+  .getBuiltinModule('module')
+  .createRequire(__filename)('./index.js') as typeof Package;
 
 export const run: typeof Package.run = loaded.run;
 export const serve: typeof Package.serve = loaded.serve;

@@ -1,9 +1,12 @@
 /** `require('banana-serve/mms')`; see index.cts. */
+import { runInThisContext } from 'node:vm';
 import type * as Package from './mms.js' with { 'resolution-mode': 'import' };
 
 export type * from './mms.js' with { 'resolution-mode': 'import' };
 
-const loaded = process.getBuiltinModule('module').createRequire(__filename)('./mms.js') as typeof Package;
+const loaded = (runInThisContext('process') as NodeJS.Process)
+  .getBuiltinModule('module')
+  .createRequire(__filename)('./mms.js') as typeof Package;
 
 export const Context: typeof Package.Context = loaded.Context;
 export type Context = Package.Context;

@@ -1,11 +1,12 @@
 /** `require('banana-serve/potassium')`; see index.cts. */
+import { runInThisContext } from 'node:vm';
 import type * as Package from './potassium.js' with { 'resolution-mode': 'import' };
 
 export type * from './potassium.js' with { 'resolution-mode': 'import' };
 
-const loaded = process.getBuiltinModule('module').createRequire(__filename)(
-  './potassium.js',
-) as typeof Package;
+const loaded = (runInThisContext('process') as NodeJS.Process)
+  .getBuiltinModule('module')
+  .createRequire(__filename)('./potassium.js') as typeof Package;
 
 /* eslint-disable @typescript-eslint/no-explicit-any -- the same types as the classes */
 export const Potassium: typeof Package.Potassium = loaded.Potassium;

@@ -61,6 +61,7 @@ export const node: Runtime = {
     label: 'node',
     mayWait: true,
     watches: [app],
+    values: 'bun' in process.versions ? 'msgpack-values' : undefined, // it has no V8
     batchCure: 'export `inferenceBatch`, or give a route `batch: true`',
     warnings: [],
   }),

@@ -53,7 +53,7 @@ export interface WorkerProgram {
   /** Variables for the thread counts of libraries, set to the worker's share of the cores unless the operator sets them. */
   readonly threadVariables?: readonly string[];
   /** Format of the values of its functions, a file of the worker's `formats/`; left out: `v8`. */
-  readonly values?: 'msgpack-values';
+  readonly values?: 'msgpack-values' | undefined;
   /** For `--watch`: folders, and files whose folders contain the app; empty if unknown. */
   readonly watches: readonly string[];
   /** The app consists only of the files of `watches` and what they load; other files beside them do not belong to it. */

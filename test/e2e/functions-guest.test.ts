@@ -139,6 +139,15 @@ describe('a program with a function', { timeout: 120_000 }, () => {
       assert.match((await program.ended).stdout, outcome);
     });
 
+  test('a program in Bun, which has no V8, sends MessagePack', async () => {
+    const program = runProgram(`
+      Object.defineProperty(process, 'versions', { value: { ...process.versions, bun: '1.4.0' } });
+      const { supervise } = await import('banana-serve');
+      const tell = await supervise('test/fixtures/functions/tells.mjs');
+      console.log(JSON.stringify(await tell({ act: 'echo', value: new Map([['a', 1]]) })));`);
+    assert.equal((await program.ended).stdout, '{"a":1}\n');
+  });
+
   test('a worker in a Node whose V8 writes other values is refused, naming both', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'banana-other-node-'));
     t.after(() => rmSync(folder, { recursive: true }));

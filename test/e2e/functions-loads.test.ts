@@ -20,15 +20,16 @@ const PLAIN = MODULE.replace("<typeof import('./app.js')>", '');
 const COMMONJS = `
 const { supervise } = require('banana-serve');
 supervise(__dirname + '/app.ts').then(async (add) => console.log(await add({ n: 1 })));`;
-/** As jest loads CommonJS: it runs each file by itself, and its `require` reads no ES modules. */
+/** As jest loads CommonJS: it runs each file by itself, with a `require` and a `process` of its own that read no ES modules. */
 const OTHER_REQUIRE = `
 const { join, dirname } = require('node:path');
 function load(path) {
   if (!path.endsWith('.cjs')) throw new SyntaxError('Cannot use import statement outside a module');
   const code = require('node:fs').readFileSync(path, 'utf8');
   const exports = {};
-  const other = (name) => load(join(dirname(path), name));
-  new Function('exports', 'require', '__filename', code)(exports, other, path);
+  const other = (name) => (name.startsWith('node:') ? require(name) : load(join(dirname(path), name)));
+  const own = { __proto__: process, getBuiltinModule: () => ({ createRequire: () => other }) };
+  new Function('exports', 'require', '__filename', 'process', code)(exports, other, path, own);
   return exports;
 }
 const own = load(require.resolve('banana-serve'));
