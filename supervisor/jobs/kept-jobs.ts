@@ -146,11 +146,11 @@ export class KeptJobs {
   async accept(accepted: AcceptedCall): Promise<JobRecord> {
     const job = newJob(this.#options.newId(), accepted);
     const acceptance = await this.guard
-      .offer(
+      .ask(
         (store) => store.accept(job),
         (late) => this.#acceptedLate(job, late),
       )
-      .catch((cause: unknown) => {
+      .catch(({ cause }: Error) => {
         throw this.#notKept(accepted.call, cause);
       });
     if (acceptance.is === 'conflict') throw new ServeError('SERVE_KEY_CONFLICT');

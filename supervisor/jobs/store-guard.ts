@@ -2,15 +2,16 @@
  * The guard of a store that may fail: a disk may be full, another machine away. What is asked of the store is asked by one of
  * three functions:
  *
- * - `ask`, for clients: fails with SERVE_JOBS_UNAVAILABLE, at the latest after a time.
+ * - `ask`, for clients: fails with SERVE_JOBS_UNAVAILABLE, at the latest after a time. What is asked may fail by itself, as a
+ *   call that is too large for the room that is left.
  * - `orNone`: a failure finds nothing.
  * - `untilStored`, for what happened to a job that had begun: tried again until it is stored.
  *
  * The guard notes each failure, and looks once a second whether the store works again. A store on a full disk reads, and may
- * write a little. So if a store can look whether it has room (`probe`), only that decides: its other answers prove nothing.
+ * write a little. So if a store can look whether it has room (`probe`), only that decides: its answers to clients prove nothing.
  */
 import { ServeError, describeThrown } from '../../protocol/errors.js';
-import { startLimit } from '../machine/limit-timer.js';
+import { inTime } from '../machine/limit-timer.js';
 import { formatMs } from '../options/units.js';
 import type { JobStore } from './job-store.js';
 
@@ -25,6 +26,8 @@ export interface GuardListener {
 
 /** Limit for questions, because clients wait for the answers; a slower store is broken. */
 export const ASK_LIMIT_MS = 10_000;
+
+const TOO_LONG = `the store of jobs took longer than ${formatMs(ASK_LIMIT_MS)}`;
 
 export const RETRY_MS = 1000;
 
@@ -56,23 +59,19 @@ export class StoreGuard {
     return this.#problem;
   }
 
-  /** @throws SERVE_JOBS_UNAVAILABLE */
-  async ask<T>(question: Ask<T>): Promise<T> {
+  /** `onLate`: gets an answer that comes after the time. @throws SERVE_JOBS_UNAVAILABLE, with the cause */
+  async ask<T>(question: Ask<T>, onLate = (_answer: T): void => {}): Promise<T> {
+    const asked = this.#watch(question, (why) => {
+      if (this.store.probe === undefined) this.noteAway(why);
+      else this.#look();
+    });
     try {
-      return await inTime(this.#watch(question));
+      return await inTime(ASK_LIMIT_MS, asked, TOO_LONG);
     } catch (cause) {
+      asked.then(onLate, () => {});
       const detail = describeThrown(cause).stack;
       throw new ServeError('SERVE_JOBS_UNAVAILABLE', undefined, { detail, retryAfterS: 5, cause });
     }
-  }
-
-  /** As `ask`, but rejects with the reason. The call may fail by itself, as one that is too large for the room that is left. */
-  offer<T>(call: Ask<T>, onLate: (answer: T) => void): Promise<T> {
-    const onFailed = (why: string): void => {
-      if (this.store.probe === undefined) this.noteAway(why);
-      else this.#look();
-    };
-    return inTime(this.#watch(call, onFailed), onLate);
   }
 
   /** Never rejects. `onFailed` is called before it resolves with nothing. */
@@ -160,26 +159,4 @@ export class StoreGuard {
     this.#retries.clear();
     for (const retry of waiting) retry();
   }
-}
-
-/** Rejects after a time; then `onLate` gets the answer. */
-function inTime<T>(asked: Promise<T>, onLate: (answer: T) => void = () => {}): Promise<T> {
-  return new Promise((resolve, reject) => {
-    let isLate = false;
-    const limit = startLimit(ASK_LIMIT_MS, () => {
-      isLate = true;
-      reject(new Error(`the store of jobs took longer than ${formatMs(ASK_LIMIT_MS)}`));
-    });
-    asked.then(
-      (answer) => {
-        limit.stop();
-        if (isLate) onLate(answer);
-        resolve(answer);
-      },
-      (cause: Error) => {
-        limit.stop();
-        reject(cause);
-      },
-    );
-  });
 }

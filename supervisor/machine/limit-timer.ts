@@ -105,6 +105,14 @@ export class Timers {
   }
 }
 
+/** As `coming`; rejects, for this reason, if it takes longer. A time limit as that of `startLimit`. */
+export function inTime<T>(limitMs: number, coming: Promise<T>, why: string): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const limit = startLimit(limitMs, () => reject(new Error(why)));
+    coming.finally(() => limit.stop()).then(resolve, reject);
+  });
+}
+
 /** Resolves with the result of `coming`, or with null after `limitMs`. */
 export async function within<T>(limitMs: number, coming: Promise<T>): Promise<T | null> {
   let timer: NodeJS.Timeout | undefined;

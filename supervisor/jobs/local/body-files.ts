@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { constants, readdirSync, rmSync } from 'node:fs';
 import { access, open, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startLimit } from '../../machine/limit-timer.js';
+import { inTime } from '../../machine/limit-timer.js';
 import { formatMs } from '../../options/units.js';
 import { reasonOf } from './sqlite-errors.js';
 
@@ -73,7 +73,7 @@ export class BodyFiles {
     try {
       return await readAll(join(this.#folder, file));
     } catch (error) {
-      await inTime(access(this.#folder, READ_AND_WRITE)); // else no body can be read, and that is no fault of this one
+      await answered(access(this.#folder, READ_AND_WRITE)); // else no body can be read, and that is no fault of this one
       if (isPassing(error)) throw error;
       throw new LostBody(reasonOf(error));
     }
@@ -85,7 +85,7 @@ export class BodyFiles {
   }
 
   async #freeBytes(): Promise<number> {
-    const { bavail, bsize } = await inTime(statfs(this.#folder));
+    const { bavail, bsize } = await answered(statfs(this.#folder));
     return bavail * bsize;
   }
 
@@ -95,7 +95,7 @@ export class BodyFiles {
   ): Promise<KeptBytes | null> {
     if (makeRoom !== null && !(await makeRoom())) return null;
     const writing = this.#write(pieces);
-    const file = await inTime(writing).catch((error: unknown) => {
+    const file = await answered(writing).catch((error: unknown) => {
       writing.then((late) => this.remove(late)).catch(() => {}); // it has removed its file itself
       throw error;
     });
@@ -135,13 +135,13 @@ export class BodyFiles {
 
 /** Reads a file in steps, each of which the disk must end in time: a large file may take longer, on a disk that is busy. */
 async function readAll(path: string): Promise<Buffer> {
-  const handle = await inTime(open(path));
+  const handle = await answered(open(path));
   try {
-    const { size } = await inTime(handle.stat());
+    const { size } = await answered(handle.stat());
     const bytes = Buffer.allocUnsafeSlow(size);
     let filled = 0;
     for (let read = -1; read !== 0 && filled < size; filled += read)
-      read = (await inTime(handle.read(bytes, filled, Math.min(STEP_BYTES, size - filled)))).bytesRead;
+      read = (await answered(handle.read(bytes, filled, Math.min(STEP_BYTES, size - filled)))).bytesRead;
     return bytes.subarray(0, filled);
   } finally {
     void handle.close().catch(() => {}); // not awaited: it waits for a read that hangs
@@ -161,10 +161,8 @@ const PASSING: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAG
 const READ_AND_WRITE = constants.R_OK | constants.W_OK | constants.X_OK;
 
 /** Rejects if the disk takes too long, as it does when it hangs. */
-function inTime<T>(work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const why = `its disk has not answered for ${formatMs(ANSWER_LIMIT_MS)}`;
-    const limit = startLimit(ANSWER_LIMIT_MS, () => reject(new Error(why)));
-    work.finally(() => limit.stop()).then(resolve, reject);
-  });
+function answered<T>(work: Promise<T>): Promise<T> {
+  return inTime(ANSWER_LIMIT_MS, work, NO_ANSWER);
 }
+
+const NO_ANSWER = `its disk has not answered for ${formatMs(ANSWER_LIMIT_MS)}`;

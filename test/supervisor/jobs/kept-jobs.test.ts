@@ -452,13 +452,16 @@ test('a store that reads but does not write is reported once, and once when it w
   assert.deepEqual([bench.health, await bench.state(id)], [['away: the disk is full', 'well'], 'succeeded']);
 });
 
-test('a store that has no room for one job, but for others, does not fail', async () => {
+test('a store that has no room for one job, or cannot read one, but works, does not fail', async () => {
   const store = new Full(LIMITS);
   const bench = new JobsBench(store);
   store.isAway = true;
   await assert.rejects(bench.accept(), { code: 'SERVE_NOT_KEPT' });
   await settled();
   store.isAway = false;
+  store.get = () => Promise.reject(new Error('its row is damaged'));
+  await assert.rejects(bench.jobs.get('any'), { code: 'SERVE_JOBS_UNAVAILABLE', detail: /damaged/ });
+  await settled();
   await bench.accept();
   assert.deepEqual([bench.health, bench.notKept.length], [[], 1]);
 });
