@@ -2,7 +2,6 @@
  * The book of jobs: follows `job-rules.ts`, and decides which job is next, what expires and what is dropped. Its rows lie in
  * memory or in a database. Each step is synchronous and whole.
  */
-import { bytesOfEnded, bytesOfNew } from './job-bytes.js';
 import {
   hasEnded,
   type Acceptance,
@@ -16,7 +15,16 @@ import {
   type NewJob,
   type Outcome,
 } from './job-record.js';
-import { begun, cancelled, expired, expiresAt, givenBack, settled } from './job-rules.js';
+import {
+  begun,
+  bytesOfEnded,
+  bytesOfNew,
+  cancelled,
+  expired,
+  expiresAt,
+  givenBack,
+  settled,
+} from './job-rules.js';
 import type { KeepLimits, Tell } from './job-store.js';
 
 /** A job in the book. */
@@ -31,20 +39,13 @@ export interface JobRow {
   readonly keyContent: string | null;
 }
 
-/** The shapes of rows, bodies and results. */
-export interface Kept {
-  readonly row: JobRow;
-  readonly body: unknown;
-  readonly result: unknown;
-}
-
 /** A job to be entered. */
-export interface Entry<K extends Kept> extends Omit<NewJob, 'body'> {
-  readonly body: K['body'];
+export interface Entry<Body> extends Omit<NewJob, 'body'> {
+  readonly body: Body;
 }
 
 /** The part of a job that its worker gets. */
-export type Input<K extends Kept> = Pick<Entry<K>, 'body' | 'call'>;
+export type Input<Body> = Pick<Entry<Body>, 'body' | 'call'>;
 
 /** The columns that follow from the state of a job which has not ended. */
 export interface Standing {
@@ -55,30 +56,30 @@ export interface Standing {
   readonly at: number | null;
 }
 
-export interface Rows<K extends Kept> {
-  byId(id: string): K['row'] | null;
-  byKey(scope: string): K['row'] | null;
+export interface Rows<Row extends JobRow, Body, Result> {
+  byId(id: string): Row | null;
+  byKey(scope: string): Row | null;
   /** In order of acceptance. */
-  inState(state: JobState): readonly K['row'][];
+  inState(state: JobState): readonly Row[];
   /** The most urgent job that waits for this target, then in order of acceptance; and those of its route that may begin with it. */
-  next(target: JobTarget, nowMs: number): readonly K['row'][];
+  next(target: JobTarget, nowMs: number): readonly Row[];
   /** Queued jobs whose time has come, to be due or to expire. */
-  timely(nowMs: number, limit: number): readonly K['row'][];
+  timely(nowMs: number, limit: number): readonly Row[];
   /** The earliest time for `timely`; Infinity if there is none. */
   earliestMs(): number;
   /** The job that ended first, of those that may be dropped. */
-  oldestEnded(): K['row'] | null;
+  oldestEnded(): Row | null;
   /** One more than `limit`, if there are so many. */
-  list(query: ListQuery): readonly K['row'][];
-  insert(entry: Entry<K>, bytes: number, standing: Standing): void;
-  update(row: K['row'], record: JobRecord, standing: Standing): void;
-  updateRecord(row: K['row'], record: JobRecord): void;
+  list(query: ListQuery): readonly Row[];
+  insert(entry: Entry<Body>, bytes: number, standing: Standing): void;
+  update(row: Row, record: JobRecord, standing: Standing): void;
+  updateRecord(row: Row, record: JobRecord): void;
   /** The job has ended: its body goes, and its call too unless its webhook is owed; until then it may not be dropped. */
-  end(row: K['row'], record: EndedRecord, token: string | null, bytes: number, isOwed: boolean): void;
-  remove(row: K['row']): void;
-  input(row: K['row']): Input<K>;
-  keepResult(row: K['row'], result: K['result']): void;
-  result(row: K['row']): K['result'] | null;
+  end(row: Row, record: EndedRecord, token: string | null, bytes: number, isOwed: boolean): void;
+  remove(row: Row): void;
+  input(row: Row): Input<Body>;
+  keepResult(row: Row, result: Result): void;
+  result(row: Row): Result | null;
 }
 
 /** Sums over all rows, which would take long to compute, and the next time at which the clock matters. */
@@ -93,7 +94,7 @@ export interface BookState {
 /** Most jobs that become due, expire or are dropped in one step: others wait for it. */
 export const MAX_TIMELY = 500;
 
-export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
+export class JobBook<Row extends JobRow, Body, Result, R extends Rows<Row, Body, Result>> {
   readonly rows: R;
   protected state: BookState = { bytes: 0, endedBytes: 0, nextMs: Infinity };
   readonly #limits: KeepLimits;
@@ -114,7 +115,7 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
   }
 
   /** Null: it is accepted. */
-  accept(entry: Entry<K>): Acceptance | null {
+  accept(entry: Entry<Body>): Acceptance | null {
     const { record, call, key } = entry;
     const known = key === null ? null : this.rows.byKey(key.scope);
     if (known !== null)
@@ -134,7 +135,7 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
     if (row?.record.state === 'queued' && row.record.attempts === 0) this.forget(row);
   }
 
-  begin(target: JobTarget, token: string): (Input<K> & Pick<NewJob, 'record'>)[] {
+  begin(target: JobTarget, token: string): (Input<Body> & Pick<NewJob, 'record'>)[] {
     const nowMs = Date.now();
     this.tick(); // the clock may have been set: what has expired must not begin
     return this.rows.next(target, nowMs).map((row) => {
@@ -150,7 +151,7 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
   }
 
   /** `result`: the bytes of an answer; null if there is none to be kept. */
-  settle(id: string, token: string, outcome: Outcome, result: K['result'] | null): JobRecord | null {
+  settle(id: string, token: string, outcome: Outcome, result: Result | null): JobRecord | null {
     const row = this.begunRow(id, token);
     if (row === null) return null;
     const bytes = 'error' in outcome ? 0 : outcome.bytes;
@@ -186,7 +187,7 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
     return this.rows.byId(id)?.record ?? null;
   }
 
-  readResult(id: string): K['result'] | null {
+  readResult(id: string): Result | null {
     const row = this.rows.byId(id);
     return row === null ? null : this.rows.result(row);
   }
@@ -218,38 +219,38 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
   }
 
   /** Called before a job with this body is entered. @throws if there is no room for it now */
-  protected admit(_body: K['body']): void {}
+  protected admit(_body: Body): void {}
 
   /** Whether there is room for this result, besides that among the bytes of all jobs. */
-  protected fits(_result: K['result']): boolean {
+  protected fits(_result: Result): boolean {
     return true;
   }
 
   /** The row of this attempt, which has begun and has not ended. */
-  protected begunRow(id: string, token: string): K['row'] | null {
+  protected begunRow(id: string, token: string): Row | null {
     const row = this.rows.byId(id);
     return row?.record.state === 'running' && row.token === token ? row : null;
   }
 
-  protected giveBackRow(row: K['row'], isLoss: boolean): void {
+  protected giveBackRow(row: Row, isLoss: boolean): void {
     const record = givenBack(row.record, isLoss, Date.now());
     if (hasEnded(record)) this.endUnrun(row, record);
     else this.change(row, record, null);
   }
 
-  protected change(row: K['row'], record: JobRecord, token: string | null, resultBytes = 0): void {
+  protected change(row: Row, record: JobRecord, token: string | null, resultBytes = 0): void {
     const isWaiting = this.#write(row, record, token, resultBytes);
     this.#tell('onChanged', record);
     if (isWaiting) this.#tell('onDue', record.model); // who hears it may begin the job at once
   }
 
   /** A job ends that no worker runs. */
-  endUnrun(row: K['row'], record: EndedRecord): void {
+  endUnrun(row: Row, record: EndedRecord): void {
     this.#tell('onEndedUnrun', record, this.rows.input(row).call);
     this.change(row, record, null);
   }
 
-  protected forget(row: K['row']): void {
+  protected forget(row: Row): void {
     this.rows.remove(row);
     this.state.bytes -= row.bytes;
     if (hasEnded(row.record)) this.state.endedBytes -= row.bytes; // one that owes its webhook is not dropped
@@ -262,7 +263,7 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
   }
 
   /** Returns whether it waits for a worker. */
-  #write(row: K['row'], record: JobRecord, token: string | null, resultBytes = 0): boolean {
+  #write(row: Row, record: JobRecord, token: string | null, resultBytes = 0): boolean {
     if (hasEnded(record)) {
       const bytes = bytesOfEnded(resultBytes);
       const isOwed = this.#keepsWebhooks && record.end.owesWebhook;
@@ -294,7 +295,7 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
   }
 
   /** Whether the result fits in place of what its job counts for now; ended jobs are dropped for it. */
-  #hasRoomFor(row: JobRow, bytes: number, result: K['result']): boolean {
+  #hasRoomFor(row: JobRow, bytes: number, result: Result): boolean {
     const moreBytes = bytesOfEnded(bytes) - row.bytes;
     return (moreBytes <= 0 || this.#makeRoom(moreBytes)) && this.fits(result);
   }
@@ -309,5 +310,50 @@ export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
       this.forget(oldest);
     }
     return true;
+  }
+}
+
+/** Longest time without a look at the clock, which may have been set. */
+const MAX_SLEEP_MS = 60_000;
+
+/** Time after which a failed look is repeated. */
+const RETRY_MS = 1000;
+
+/** The single timer of a book, for the job that is due, expires or is dropped first. */
+export class BookTimer {
+  readonly #book: { readonly nextMs: number };
+  readonly #tick: () => void;
+  #timer: NodeJS.Timeout | null = null;
+  #atMs = Infinity;
+
+  constructor(book: { readonly nextMs: number }, tick: () => void) {
+    this.#book = book;
+    this.#tick = tick;
+  }
+
+  /** The next time may be an earlier one now. */
+  watch(leastMs = 1): void {
+    const { nextMs } = this.#book;
+    if (nextMs >= this.#atMs) return; // it looks again when it fires
+    this.stop();
+    this.#atMs = nextMs;
+    const sleepMs = Math.min(MAX_SLEEP_MS, Math.max(leastMs, nextMs - Date.now()));
+    this.#timer = setTimeout(() => this.#look(), sleepMs).unref();
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#atMs = Infinity;
+  }
+
+  #look(): void {
+    this.stop();
+    try {
+      this.#tick();
+    } catch {
+      return this.watch(RETRY_MS); // a call that meets the same failure reports it
+    }
+    this.watch();
   }
 }

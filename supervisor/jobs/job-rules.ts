@@ -1,6 +1,6 @@
 /**
  * The transitions of a job, as pure functions of its record: every store follows them. A store checks that the job is in the
- * state that a transition needs, and that an attempt has the token that it claims.
+ * state that a transition needs, and that an attempt has the token that it claims. Besides, the bytes that a job counts for.
  */
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
 import {
@@ -12,6 +12,7 @@ import {
   type JobRecord,
   type KeptError,
   type Outcome,
+  type StoredCall,
 } from './job-record.js';
 
 /** Error codes of jobs that may have run, with unknown result. */
@@ -21,6 +22,19 @@ const RETRY_MS = 1000;
 /** Each wait is so many times as long as the one before. */
 const RETRY_FACTOR = 4;
 const MAX_RETRY_MS = 60_000;
+
+/** Least that a job counts for: its record and its places in the indexes of a store. */
+export const LEAST_JOB_BYTES = 1024;
+
+/** Most bytes of a JavaScript character in UTF-8 are three; nearly all of these texts are ASCII. */
+export function bytesOfNew({ headers, path, query, bodyBytes }: StoredCall): number {
+  return Math.max(LEAST_JOB_BYTES, bodyBytes + headers.length + path.length + query.length);
+}
+
+/** The call of a job that has ended is dropped with its body. */
+export function bytesOfEnded(resultBytes: number): number {
+  return Math.max(LEAST_JOB_BYTES, resultBytes);
+}
 
 /** When a queued job expires; Infinity once it has begun. */
 export function expiresAt({ attempts, dueAt, ttlMs }: JobRecord): number {

@@ -1,6 +1,6 @@
 /** The rows of a book of jobs in a database, and the webhooks of apps. */
 import type { StatementSyncInstance } from '@photostructure/sqlite';
-import type { Entry, Input, JobRow, Kept, Rows, Standing } from '../job-book.js';
+import type { Entry, Input, JobRow, Rows, Standing } from '../job-book.js';
 import {
   placeOf,
   type EndedRecord,
@@ -16,12 +16,6 @@ import type { Webhook } from '../../webhooks/webhooks.js';
 import { WaitingQueues } from '../waiting-jobs.js';
 import type { KeptBytes } from './body-files.js';
 import { VERSION, type Database } from './job-database.js';
-
-export interface InTable extends Kept {
-  readonly row: TableRow;
-  readonly body: KeptBytes;
-  readonly result: KeptBytes;
-}
 
 export interface TableRow extends JobRow {
   /** The place at which it waits since it is due; else null. */
@@ -40,7 +34,7 @@ export interface Effects {
 
 const ROW = 'SELECT seq, record, bytes, token, place, key_content AS keyContent FROM jobs';
 
-export class JobRows implements Rows<InTable> {
+export class JobRows implements Rows<TableRow, KeptBytes, KeptBytes> {
   /** Changes that others are told of once they are committed. */
   effects: Effects = { counts: [], events: [], gone: [] };
   readonly #database: Database;
@@ -116,7 +110,7 @@ export class JobRows implements Rows<InTable> {
     return this.#rows(sql, ...given, from ?? Number.MAX_SAFE_INTEGER, limit + 1);
   }
 
-  insert({ record, call, key, body }: Entry<InTable>, bytes: number, { isWaiting, at }: Standing): void {
+  insert({ record, call, key, body }: Entry<KeptBytes>, bytes: number, { isWaiting, at }: Standing): void {
     const { id, state, priority } = record;
     const place = isWaiting ? keyOf(placeOf(record)) : null;
     const sql = `INSERT INTO jobs (id, state, record, priority, bytes, place, at, key_scope, key_content)
@@ -170,7 +164,7 @@ export class JobRows implements Rows<InTable> {
     this.#moved(record, place, null);
   }
 
-  input({ seq }: TableRow): Input<InTable> {
+  input({ seq }: TableRow): Input<KeptBytes> {
     const { call, ...body } = this.#get(
       'SELECT call, body AS bytes, file FROM calls WHERE seq = ?',
       seq,

@@ -4,7 +4,6 @@
  */
 import { ServeError } from '../../../protocol/errors.js';
 import { JobBook, MAX_TIMELY, type BookState, type Entry } from '../job-book.js';
-import { LEAST_JOB_BYTES } from '../job-bytes.js';
 import {
   hasEnded,
   keptError,
@@ -15,16 +14,16 @@ import {
   type KeptWebhook,
   type Outcome,
 } from '../job-record.js';
-import { failedUnrun, givenBack, settled, webhookEnded } from '../job-rules.js';
+import { failedUnrun, givenBack, LEAST_JOB_BYTES, settled, webhookEnded } from '../job-rules.js';
 import type { KeepLimits, StoreEvent } from '../job-store.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
 import type { KeptBytes } from './body-files.js';
 import { DiskRoom, type LookAtDisk, type Need } from './disk-room.js';
 import type { Database } from './job-database.js';
-import { JobRows, type InTable } from './job-rows.js';
+import { JobRows, type TableRow } from './job-rows.js';
 import { noRoom } from './sqlite-errors.js';
 
-export class JobTable extends JobBook<InTable, JobRows> {
+export class JobTable extends JobBook<TableRow, KeptBytes, KeptBytes, JobRows> {
   readonly #database: Database;
   readonly #disk: DiskRoom;
 
@@ -68,7 +67,7 @@ export class JobTable extends JobBook<InTable, JobRows> {
     }
   }
 
-  override accept(job: Entry<InTable>): Acceptance | null {
+  override accept(job: Entry<KeptBytes>): Acceptance | null {
     const refusal = super.accept(job);
     if (refusal !== null) this.rows.gone(job.body.file);
     return refusal;

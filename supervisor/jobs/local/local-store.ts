@@ -9,29 +9,31 @@ import {
   keptError,
   type Acceptance,
   type BegunJob,
-  type JobPage,
   type JobProgress,
   type JobRecord,
   type JobTarget,
   type KeptError,
   type KeptWebhook,
-  type ListQuery,
   type NewJob,
   type Outcome,
 } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
-import { NO_LISTENER, type JobStore, type KeepLimits } from '../job-store.js';
+import { NO_LISTENER, StoreBase, type JobStore, type KeepLimits } from '../job-store.js';
 import { copyExactly } from '../running-job.js';
-import { StoreBase } from '../store-base.js';
 import { WaitingQueues } from '../waiting-jobs.js';
 import { ANSWER_LIMIT_MS, BodyFiles, LostBody, type KeptBytes } from './body-files.js';
 import type { Need } from './disk-room.js';
 import type { Effects } from './job-rows.js';
 import { reasonOf } from './sqlite-errors.js';
 import { TableLink, threadIn, Uncertain, type OpenPort } from './table-link.js';
+import type { TableCalls } from './table-loop.js';
 
 /** Larger bodies and results are files: as rows they would hold up all others. */
 const MAX_ROW_BYTES = 1024 ** 2;
+
+type Asks<Name extends keyof TableCalls> = (
+  ...args: Parameters<TableCalls[Name]>
+) => Promise<ReturnType<TableCalls[Name]>>;
 
 export class LocalStore extends StoreBase implements JobStore {
   readonly isDurable = true;
@@ -44,6 +46,14 @@ export class LocalStore extends StoreBase implements JobStore {
   readonly #uncertain = new Set<string>();
   /** Resolves once the files that no job needs are gone. */
   #removals = Promise.resolve();
+  readonly withdraw = this.#asks('withdraw');
+  readonly giveBack = this.#asks('giveBack');
+  readonly cancel = this.#asks('cancel');
+  readonly get = this.#asks('get');
+  readonly list = this.#asks('list');
+  readonly forgetWebhook = this.#asks('forgetWebhook');
+  readonly endWebhook = this.#asks('endWebhook');
+  readonly probe = this.#asks('probe');
   /** Set by `open`. */
   #link!: TableLink;
 
@@ -78,10 +88,6 @@ export class LocalStore extends StoreBase implements JobStore {
     });
   }
 
-  withdraw(id: string): Promise<void> {
-    return this.#link.send('withdraw', id);
-  }
-
   begin(target: JobTarget, token: string): Promise<readonly BegunJob[]> {
     return this.#work(async () => {
       const begun = await this.#link.send('begin', target, token);
@@ -98,10 +104,6 @@ export class LocalStore extends StoreBase implements JobStore {
     });
   }
 
-  giveBack(id: string, token: string, isLoss: boolean): Promise<void> {
-    return this.#link.send('giveBack', id, token, isLoss);
-  }
-
   settle(id: string, token: string, outcome: Outcome): Promise<JobRecord | null> {
     if ('error' in outcome || outcome.body === null) return this.#settle(id, token, outcome, null);
     const { body, ...answer } = outcome;
@@ -115,32 +117,12 @@ export class LocalStore extends StoreBase implements JobStore {
     this.#link.send('progress', id, token, progress).catch(() => {}); // the newest report counts, or none
   }
 
-  cancel(id: string): Promise<JobRecord | null> {
-    return this.#link.send('cancel', id);
-  }
-
-  get(id: string): Promise<JobRecord | null> {
-    return this.#link.send('get', id);
-  }
-
   async readResult(id: string): Promise<Buffer | null> {
     return this.#readResult(id, await this.#link.send('readResult', id));
   }
 
-  list(query: ListQuery): Promise<JobPage> {
-    return this.#link.send('list', query);
-  }
-
   owe(webhook: Webhook): Promise<void> {
     return this.#link.send('owe', { ...webhook, body: Uint8Array.from(webhook.body) });
-  }
-
-  forgetWebhook(id: string): Promise<void> {
-    return this.#link.send('forgetWebhook', id);
-  }
-
-  endWebhook(jobId: string): Promise<void> {
-    return this.#link.send('endWebhook', jobId);
   }
 
   async takeWebhooks(limit: number): Promise<readonly KeptWebhook[]> {
@@ -149,10 +131,6 @@ export class LocalStore extends StoreBase implements JobStore {
       return { ...one, body: await this.#readResult(one.record.id, one.body) };
     });
     return Promise.all(taken);
-  }
-
-  probe(): Promise<void> {
-    return this.#link.send('probe');
   }
 
   /** Changes nothing: queued jobs stay for the next server. */
@@ -169,6 +147,11 @@ export class LocalStore extends StoreBase implements JobStore {
     await this.#link.close();
     await this.#quiet(); // files that went meanwhile
     this.listener = NO_LISTENER;
+  }
+
+  /** A call that is the table's alone. */
+  #asks<Name extends keyof TableCalls>(name: Name): Asks<Name> {
+    return (...args) => this.#link.send(name, ...args);
   }
 
   async #quiet(): Promise<void> {

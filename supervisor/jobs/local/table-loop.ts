@@ -3,7 +3,7 @@
  * the disk. Has the timer of the table too, and knows no thread.
  */
 import { ServeError } from '../../../protocol/errors.js';
-import { BookTimer } from '../book-timer.js';
+import { BookTimer } from '../job-book.js';
 import type { KeepLimits } from '../job-store.js';
 import { removeOrphans } from './body-files.js';
 import { boundLog, lookAtDisk } from './disk-room.js';

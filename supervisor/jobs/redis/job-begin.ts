@@ -11,7 +11,7 @@ import { hasEnded, keptError, type BegunJob, type JobTarget } from '../job-recor
 import { expired, expiresAt, failedUnrun } from '../job-rules.js';
 import type { HeldJob } from './held-jobs.js';
 import type { Fetched, FetchAhead, JobSteps } from './job-steps.js';
-import { PREFIX } from './queue-name.js';
+import { PREFIX } from './queues.js';
 import { fetchedRecord, workerName, type JobData } from './stored-job.js';
 
 /** One begin. */

@@ -4,8 +4,7 @@
  */
 import { hasEnded, type JobProgress, type JobRecord, type Outcome } from '../job-record.js';
 import type { Deferred } from '../../machine/deferred.js';
-import { bytesOfEnded } from '../job-bytes.js';
-import { cancelled, expiresAt, givenBack, settled } from '../job-rules.js';
+import { bytesOfEnded, cancelled, expiresAt, givenBack, settled } from '../job-rules.js';
 import type { KeepLimits, Tell } from '../job-store.js';
 import type { HeldJob, HeldJobs } from './held-jobs.js';
 import { OwedWebhooks } from './owed-webhooks.js';
@@ -19,7 +18,7 @@ import {
   type JobData,
   type ReadJob,
 } from './stored-job.js';
-import type { WaitingCounts } from './waiting-counts.js';
+import type { WaitingCounts } from './queues.js';
 
 /** Answer of a script that has fetched jobs: each with its queue, and the number of jobs that wait in each queue. */
 export type Fetched = readonly [

@@ -15,9 +15,9 @@
  * layout a test compares with what its `Queue` writes.
  */
 import { createHash } from 'node:crypto';
-import { LEAST_JOB_BYTES } from '../job-bytes.js';
+import { LEAST_JOB_BYTES } from '../job-rules.js';
 import type { BullScripts } from './load-packages.js';
-import { PREFIX } from './queue-name.js';
+import { PREFIX } from './queues.js';
 
 export interface Script {
   readonly text: string;

@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RedisLink } from './redis-link.js';
-import { PREFIX } from './queue-name.js';
+import { PREFIX } from './queues.js';
 import { NEWS } from './layout.js';
 
 export interface NewsListener {

@@ -5,7 +5,7 @@
 import type { KeptWebhook } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
 import type { RedisLink } from './redis-link.js';
-import { PREFIX } from './queue-name.js';
+import { PREFIX } from './queues.js';
 
 const OWED = `${PREFIX}:owed`;
 const LEASE_MS = 10_000;

@@ -9,7 +9,6 @@
 import { deferred } from '../../machine/deferred.js';
 import { within } from '../../machine/limit-timer.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
-import { bytesOfNew } from '../job-bytes.js';
 import {
   hasEnded,
   placeOf,
@@ -24,19 +23,17 @@ import {
   type NewJob,
   type Outcome,
 } from '../job-record.js';
-import { expiresAt } from '../job-rules.js';
-import type { JobStore, KeepLimits } from '../job-store.js';
-import { StoreBase } from '../store-base.js';
+import { bytesOfNew, expiresAt } from '../job-rules.js';
+import { StoreBase, type JobStore, type KeepLimits } from '../job-store.js';
 import { HeldJobs } from './held-jobs.js';
 import { JobBegin } from './job-begin.js';
 import { JobSteps, MAX_BODY_BYTES, type FetchAhead } from './job-steps.js';
 import { NewsReader } from './news-reader.js';
 import { OwedWebhooks } from './owed-webhooks.js';
-import { nameOf, placeIn, PREFIX } from './queue-name.js';
+import { nameOf, placeIn, PREFIX, WaitingCounts } from './queues.js';
 import type { RedisLink } from './redis-link.js';
 import { bullJob, newData, readJob } from './stored-job.js';
 import { Upkeep } from './upkeep.js';
-import { WaitingCounts } from './waiting-counts.js';
 
 /**
  * Time after which a job of a server that does not renew it is lost. Only the jobs that a server was running wait so long. A

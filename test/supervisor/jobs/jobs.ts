@@ -4,8 +4,7 @@ import type { BatchWorker } from '../../../supervisor/dispatch/batcher.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
 import type { EndedJob } from '../../../supervisor/jobs/begins.js';
 import type { JobRecord } from '../../../supervisor/jobs/job-record.js';
-import { KeptJobs } from '../../../supervisor/jobs/kept-jobs.js';
-import type { AcceptedCall } from '../../../supervisor/jobs/new-job.js';
+import { KeptJobs, type AcceptedCall } from '../../../supervisor/jobs/kept-jobs.js';
 import type { JobStore } from '../../../supervisor/jobs/job-store.js';
 import { newCall } from '../dispatch/calls.js';
 

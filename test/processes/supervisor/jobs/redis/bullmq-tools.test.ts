@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test, type TestContext } from 'node:test';
 import { createNodeRedisClient, Queue } from 'bullmq';
 import { ServeError } from '../../../../../protocol/errors.js';
-import { nameOf, placeIn, PREFIX } from '../../../../../supervisor/jobs/redis/queue-name.js';
+import { nameOf, placeIn, PREFIX } from '../../../../../supervisor/jobs/redis/queues.js';
 import type { JobData } from '../../../../../supervisor/jobs/redis/stored-job.js';
 import { needs } from '../../../../helpers/needs.js';
 import { StoreBench } from '../../../../supervisor/jobs/conformance.js';

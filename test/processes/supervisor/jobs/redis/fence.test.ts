@@ -1,7 +1,7 @@
 /** Two fronts on one Redis: a job begins once, wherever one of them is cut off or frozen, and a stale one ends nothing. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test, type TestContext } from 'node:test';
-import { nameOf } from '../../../../../supervisor/jobs/redis/queue-name.js';
+import { nameOf } from '../../../../../supervisor/jobs/redis/queues.js';
 import { NO_LISTENER } from '../../../../../supervisor/jobs/job-store.js';
 import { needs } from '../../../../helpers/needs.js';
 import { eventually } from '../../../../helpers/server.js';

@@ -3,6 +3,7 @@
  * lacks a route or a version leaves its queue to others, and no job stands in the way of another queue's.
  */
 import type { WaitingPlace } from '../job-record.js';
+import { WaitingQueues } from '../waiting-jobs.js';
 
 /** A queue has jobs of all priorities: which of them wait first is not known here. */
 const PRIORITY = 0;
@@ -33,4 +34,35 @@ function escaped(text: string): string {
 
 function unescaped(text: string): string {
   return text.replace(/~([0-9a-f]{2})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
+}
+
+interface CountedQueue {
+  readonly place: WaitingPlace;
+  readonly name: string;
+  length: number;
+}
+
+/**
+ * The number of due jobs that wait in each queue, as far as this server knows: from its own steps, from the events of others,
+ * and from a look each second. May be wrong for a moment; only a fetch finds out.
+ */
+export class WaitingCounts extends WaitingQueues<CountedQueue> {
+  constructor() {
+    super((place) => ({ place, name: nameOf(place), length: 0 }));
+  }
+
+  /** Takes the counts of a script. Called in the order of the answers, in which own jobs are counted too. */
+  note(counts: readonly (readonly [name: string, due: number, ...more: unknown[]])[]): void {
+    for (const [name, due] of counts) this.change(placeIn(name), (queue) => (queue.length = due));
+  }
+
+  /** This server has let a due job wait, or has taken one. */
+  add(name: string, by: 1 | -1): void {
+    this.change(placeIn(name), (queue) => (queue.length = Math.max(0, queue.length + by)));
+  }
+
+  /** A job waits, by an event. */
+  hear(name: string): void {
+    this.change(placeIn(name), (queue) => (queue.length = Math.max(1, queue.length)));
+  }
 }
