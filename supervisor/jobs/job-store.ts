@@ -168,6 +168,15 @@ export abstract class StoreBase {
     return this.counts.places();
   }
 
+  /** Changes nothing: jobs that outlive this process run in another one. */
+  stop(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  queuedHere(): readonly string[] {
+    return [];
+  }
+
   /** Tells the listener; what happens before there is one is kept for it. */
   readonly tell: Tell = (...event) => {
     const [name, ...args] = event;

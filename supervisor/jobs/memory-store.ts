@@ -261,11 +261,11 @@ export class MemoryStore extends StoreBase implements JobStore {
     return NO_WEBHOOKS;
   }
 
-  queuedHere(): string[] {
+  override queuedHere(): string[] {
     return this.#rows.inState('queued').map(({ record }) => record.id);
   }
 
-  stop(): Promise<void> {
+  override stop(): Promise<void> {
     for (const row of this.#rows.inState('queued'))
       this.#book.endUnrun(row, failedUnrun(row.record, STOPPED, Date.now()));
     return DONE;

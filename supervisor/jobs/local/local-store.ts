@@ -133,15 +133,6 @@ export class LocalStore extends StoreBase implements JobStore {
     return Promise.all(taken);
   }
 
-  /** Changes nothing: queued jobs stay for the next server. */
-  stop(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  queuedHere(): readonly string[] {
-    return [];
-  }
-
   async close(): Promise<void> {
     await this.#quiet();
     await this.#link.close();

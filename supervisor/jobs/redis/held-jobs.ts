@@ -76,7 +76,7 @@ export class HeldJobs {
   async #renew(jobs: readonly HeldJob[]): Promise<string[]> {
     if (jobs.length === 0) return [];
     const args = jobs.flatMap(({ id, token, worker }) => [id, token, worker]);
-    const said = (await this.#link.run('held', [String(this.#lockMs), ...args])) as string[];
+    const said = (await this.#link.run('held', [this.#lockMs, ...args])) as string[];
     for (const [i, job] of jobs.entries()) {
       job.isGone = said[i] === 'gone';
       if (said[i] === 'cancelled') this.cancel(job.id);

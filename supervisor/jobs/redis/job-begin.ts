@@ -55,17 +55,17 @@ export class JobBegin {
   }
 
   /** Nothing if no job waits that this server knows of. */
-  #args(): string[] {
+  #args(): FetchAhead['args'] {
     const { counts, lockMs } = this.#steps.parts;
     const queues = counts.queuesFor(this.#target).flatMap(({ name, place: { route } }) => {
       const most = this.#target.routes.get(route) ?? 0;
-      return most > 0 ? [name, route, String(most)] : [];
+      return most > 0 ? [name, route, most] : [];
     });
     if (queues.length === 0) return [];
-    return [this.#token, this.worker, String(lockMs), String(Date.now()), ...queues];
+    return [this.#token, this.worker, lockMs, Date.now(), ...queues];
   }
 
-  async #fetch(args: readonly string[]): Promise<Fetched> {
+  async #fetch(args: FetchAhead['args']): Promise<Fetched> {
     const { link, counts } = this.#steps.parts;
     const fetched = (await link.run('begin', args)) as Fetched;
     counts.note(fetched[1]);

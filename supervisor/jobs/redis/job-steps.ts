@@ -29,7 +29,7 @@ export type Fetched = readonly [
 /** The fetch of the next jobs in one step with the end of one: of the begin that joins it, if any. */
 export interface FetchAhead {
   /** Empty while no begin has joined. */
-  args: readonly string[];
+  args: readonly (string | number)[];
   /** Null if the job has not ended. */
   readonly fetched: Deferred<Fetched | null>;
 }
@@ -84,7 +84,7 @@ export class JobSteps {
 
   async read(id: string): Promise<ReadJob | null> {
     const { link, limits } = this.parts;
-    return readJob(await link.run('read', [id, String(Date.now()), String(limits.retentionMs)]));
+    return readJob(await link.run('read', [id, Date.now(), limits.retentionMs]));
   }
 
   /** Stores the outcome of an attempt. Null if it is lost, or has ended. `ahead`: fetches the next jobs in the same step. */
@@ -225,10 +225,10 @@ export class JobSteps {
     const { link, limits, counts } = this.parts;
     const { state, end } = data.record;
     const [said, isKept, can, fetched] = (await link.run('move', [
-      ...[id, token, fetches, to, JSON.stringify(data), String(at), state, textOf(data.record)],
+      ...[id, token, fetches, to, JSON.stringify(data), at, state, textOf(data.record)],
       end?.owesWebhook === true && to === 'end' ? OwedWebhooks.untilMs() : '',
-      body === null ? '' : String(bytesOfEnded(body.length)),
-      ...[String(limits.maxBytes), String(limits.retentionMs + SPARE_MS), body ?? '', link.id],
+      body === null ? '' : bytesOfEnded(body.length),
+      ...[limits.maxBytes, limits.retentionMs + SPARE_MS, body ?? '', link.id],
       ...(ahead?.args ?? []),
     ])) as [said: 'done' | 'was due' | Refusal, isKept: number, can: string, fetched?: Fetched | null];
     if (said === 'was due') counts.add(queue, -1);

@@ -7,14 +7,8 @@ import type { RedisLink } from './redis-link.js';
 import { PREFIX } from './queues.js';
 import { NEWS } from './layout.js';
 
-export interface NewsListener {
-  /** Another server has let a job of this queue wait. */
-  onWaiting(queue: string): void;
-  /** The record of this job is another one. */
-  onMoved(id: string): void;
-  /** A client has cancelled this job, which runs. */
-  onCancelled(id: string): void;
-}
+/** A job of this queue waits, by another server; the record of this job is another one; this job was cancelled while it ran. */
+type OnNews = (kind: 'waiting' | 'moved' | 'cancelled', queueOrId: string) => void;
 
 type Fields = readonly string[];
 type Reply = readonly (readonly [key: string, entries: readonly (readonly [id: string, fields: Fields])[]])[];
@@ -34,14 +28,14 @@ const NEW_MS = 10_000;
 
 export class NewsReader {
   readonly #link: RedisLink;
-  readonly #listener: NewsListener;
+  readonly #tell: OnNews;
   /** The last entries that were read, by key. */
   readonly #read = new Map<string, string>();
   #round = 0;
 
-  constructor(link: RedisLink, listener: NewsListener) {
+  constructor(link: RedisLink, tell: OnNews) {
     this.#link = link;
-    this.#listener = listener;
+    this.#tell = tell;
   }
 
   /** `nowMs`: of Redis. Goes on where it was after a connection was lost. */
@@ -87,15 +81,15 @@ export class NewsReader {
   }
 
   #onNews([kind, text = '']: Fields, atMs: number): void {
-    if (kind === 'cancel') this.#listener.onCancelled(text);
+    if (kind === 'cancel') this.#tell('cancelled', text);
     else if (kind === 'queue') this.addQueue(text, atMs);
   }
 
   /** An event has its name first, then the id of its job, if it has one. */
   #onEvent(queue: string, [, event = '', , id = '', more, by]: Fields): void {
     // One that comes from elsewhere has no server (`active`), or was seen to be due before (`delayed`).
-    if (event === 'waiting' && more !== 'prev' && by !== this.#link.id) this.#listener.onWaiting(queue);
-    if (MOVES.has(event)) this.#listener.onMoved(id);
+    if (event === 'waiting' && more !== 'prev' && by !== this.#link.id) this.#tell('waiting', queue);
+    if (MOVES.has(event)) this.#tell('moved', id);
   }
 }
 

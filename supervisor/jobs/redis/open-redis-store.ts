@@ -30,7 +30,7 @@ export async function openRedisStore(url: string, limits: KeepLimits): Promise<R
     },
   });
   const store = new RedisStore({ link, name: `redis (${place})`, limits });
-  const opened = link.open(store).then(() => true);
+  const opened = link.open(() => store.onOpen()).then(() => true);
   try {
     if ((await within(PATIENCE_MS, opened)) === null) store.tell('onFailed', link.problem);
   } catch (error) {

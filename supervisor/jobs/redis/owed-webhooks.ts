@@ -20,8 +20,8 @@ export class OwedWebhooks {
   }
 
   /** Until when a webhook is this server's, unless that is renewed. */
-  static untilMs(): string {
-    return String(Date.now() + LEASE_MS);
+  static untilMs(): number {
+    return Date.now() + LEASE_MS;
   }
 
   /** This server sends the webhook of a job. */
@@ -38,7 +38,7 @@ export class OwedWebhooks {
     await this.#link.use(() =>
       Promise.all([
         commands.hSet(hookKey(webhook.id), fields),
-        commands.zAdd(OWED, { score: Number(OwedWebhooks.untilMs()), value: name }),
+        commands.zAdd(OWED, { score: OwedWebhooks.untilMs(), value: name }),
       ]),
     );
   }
@@ -55,7 +55,7 @@ export class OwedWebhooks {
     this.#mine.delete(`j${jobId}`);
   }
 
-  async renew(untilMs = Number(OwedWebhooks.untilMs())): Promise<void> {
+  async renew(untilMs = OwedWebhooks.untilMs()): Promise<void> {
     if (this.#mine.size === 0) return;
     const mine = Array.from(this.#mine, (value) => ({ score: untilMs, value }));
     await this.#link.use(() => this.#link.commands.zAdd(OWED, mine, { condition: 'XX' }));
@@ -68,7 +68,7 @@ export class OwedWebhooks {
 
   /** `ofJob`: reads that of a job; null if the job has not ended: who was about to end it has died, and who ends it owes it anew. */
   async take(limit: number, ofJob: (id: string) => Promise<KeptWebhook | null>): Promise<KeptWebhook[]> {
-    const args = [String(Date.now()), OwedWebhooks.untilMs(), String(limit)];
+    const args = [Date.now(), OwedWebhooks.untilMs(), limit];
     const names = (await this.#link.run('takeWebhooks', args)) as string[];
     const taken: KeptWebhook[] = [];
     for (const name of names) {

@@ -13,11 +13,6 @@ import { lookScripts } from './look-scripts.js';
 import type { Script } from './layout.js';
 import { stepScripts } from './step-scripts.js';
 
-export interface LinkListener {
-  /** Both connections are open; the first time, and each time after they were not. */
-  onOpen(): void;
-}
-
 export interface LinkOptions {
   readonly packages: Packages;
   readonly url: string;
@@ -50,7 +45,7 @@ export class RedisLink {
   readonly #library: Packages['redis'];
   readonly #check: LinkOptions['check'];
   readonly #opened = deferred<void>();
-  #listener: LinkListener = { onOpen() {} };
+  #onOpened = (): void => {};
   #lastError: string | null = null;
   #isOpen = false;
   #isOpening = false;
@@ -86,9 +81,12 @@ export class RedisLink {
     return this.explain(new Error('no answer')).message;
   }
 
-  /** Resolves once both are open. Rejects if Redis answers, but cannot be used; waits while it is away. */
-  open(listener: LinkListener): Promise<void> {
-    this.#listener = listener;
+  /**
+   * Resolves once both are open. Rejects if Redis answers, but cannot be used; waits while it is away. `onOpened`: called then,
+   * and each time after they were not.
+   */
+  open(onOpened: () => void): Promise<void> {
+    this.#onOpened = onOpened;
     this.#connect();
     return this.#opened.promise;
   }
@@ -104,8 +102,9 @@ export class RedisLink {
   }
 
   /** Runs a script. */
-  run(script: keyof Scripts, args: readonly (string | Buffer)[]): Promise<unknown> {
-    return this.use(() => this.#evaluate(this.#scripts[script], args));
+  run(script: keyof Scripts, args: readonly (string | number | Buffer)[]): Promise<unknown> {
+    const texts = args.map((one) => (typeof one === 'number' ? String(one) : one));
+    return this.use(() => this.#evaluate(this.#scripts[script], texts));
   }
 
   /** Reads a key as bytes. */
@@ -195,7 +194,7 @@ export class RedisLink {
     this.#isOpen = true;
     this.#stopPatience();
     this.#opened.resolve();
-    this.#listener.onOpen();
+    this.#onOpened();
   }
 
   #onError(error: unknown): void {

@@ -86,15 +86,12 @@ export class RedisStore extends StoreBase implements JobStore {
     this.#held = new HeldJobs(link, lockMs, (id) => this.tell('onCancelled', id));
     const parts = { link, limits, lockMs, held: this.#held, counts: this.counts, webhooks: this.#webhooks };
     this.#steps = new JobSteps({ ...parts, tell: this.tell });
-    this.#news = new NewsReader(link, {
-      onWaiting: (queue) => {
-        this.counts.hear(queue);
-        this.tell('onDue', placeIn(queue).model);
-      },
-      onMoved: (id) => {
-        if (!this.#held.runs(id)) this.tell('onMoved', id);
-      },
-      onCancelled: (id) => this.#held.cancel(id),
+    this.#news = new NewsReader(link, (kind, text) => {
+      if (kind === 'cancelled') this.#held.cancel(text);
+      else if (kind === 'waiting') {
+        this.counts.hear(text);
+        this.tell('onDue', placeIn(text).model);
+      } else if (!this.#held.runs(text)) this.tell('onMoved', text);
     });
     this.#upkeep = new Upkeep(this.#steps, (...first) => this.#news.start(...first));
   }
@@ -113,11 +110,15 @@ export class RedisStore extends StoreBase implements JobStore {
     const queue = nameOf(placeOf(record));
     const isDue = record.dueAt <= nowMs;
     const [is, found] = (await this.#link.run('accept', [
-      ...[record.id, queue, String(bytesOfNew(job.call)), String(this.#limits.maxBytes)],
-      ...[data.key ?? '-', key?.content ?? '', String(expiresAt(record)), String(nowMs)],
-      ...[String(this.#limits.retentionMs), String(expiresAt(record) - nowMs + SPARE_MS), body ?? ''],
-      ...bullJob(record, data, nowMs),
-      this.#link.id,
+      ...[record.id, queue, bytesOfNew(job.call), this.#limits.maxBytes, data.key ?? '-', key?.content ?? ''],
+      ...[
+        expiresAt(record),
+        nowMs,
+        this.#limits.retentionMs,
+        expiresAt(record) - nowMs + SPARE_MS,
+        body ?? '',
+      ],
+      ...[...bullJob(record, data, nowMs), this.#link.id],
     ])) as ['accepted' | 'conflict' | 'full' | 'known', unknown];
     if (is === 'conflict' || is === 'full') return { is };
     if (is === 'known') return { is, record: readJob(found)?.record ?? record };
@@ -186,8 +187,7 @@ export class RedisStore extends StoreBase implements JobStore {
   async list({ state, limit, from }: ListQuery): Promise<JobPage> {
     const records: JobRecord[] = [];
     for (let next = from === null ? '' : String(from); ;) {
-      const most = String(limit - records.length);
-      const args = [state ?? '', most, next, String(Date.now()), String(this.#limits.retentionMs)];
+      const args = [state ?? '', limit - records.length, next, Date.now(), this.#limits.retentionMs];
       const reply = (await this.#link.run('list', args)) as [unknown[], string, string];
       records.push(...reply[0].flatMap((one) => readJob(one)?.record ?? []));
       next = reply[1];
@@ -213,16 +213,6 @@ export class RedisStore extends StoreBase implements JobStore {
       if (job === null || !hasEnded(job.record) || job.data.call === null) return null;
       return { of: 'job', record: job.record, call: job.data.call, body: await this.readResult(id) };
     });
-  }
-
-  /** Changes nothing: others run what is queued. */
-  stop(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  /** Others run what is queued. */
-  queuedHere(): readonly string[] {
-    return [];
   }
 
   /** Resolves once no look is under way. */

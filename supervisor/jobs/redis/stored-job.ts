@@ -65,13 +65,13 @@ export function newData({ record, call, body, key }: NewJob): { data: JobData; b
 }
 
 /** A job's fields in BullMQ: name, data, options, timestamp, delay and priority. */
-export function bullJob(record: JobRecord, data: JobData, nowMs: number): string[] {
+export function bullJob(record: JobRecord, data: JobData, nowMs: number): (string | number)[] {
   const { id, route, createdAt, dueAt } = record;
   const delay = Math.max(0, dueAt - nowMs);
   const priority = LEAST_URGENT - record.priority;
   const options = JSON.stringify({ jobId: id, priority, ...(delay > 0 ? { delay } : {}) });
   const timestamp = delay > 0 ? nowMs : createdAt;
-  return [route, JSON.stringify(data), options, String(timestamp), String(delay), String(priority)];
+  return [route, JSON.stringify(data), options, timestamp, delay, priority];
 }
 
 function hashOf({ scope }: IdempotencyKey): string {

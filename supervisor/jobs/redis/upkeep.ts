@@ -97,7 +97,7 @@ export class Upkeep {
       const mayLose = performance.now() - this.#openedAt >= SUSPECT_MS;
       if (mayLose) held.renew().catch(() => {}); // before the look, on the same connection: its own jobs have locks
       const searchMs = mayLose ? lockMs / LOOKS_PER_LOCK : '';
-      const args = [nowMs, CLEAN_MS, limits.retentionMs, MOST_EXPIRED, searchMs].map(String);
+      const args = [nowMs, CLEAN_MS, limits.retentionMs, MOST_EXPIRED, searchMs];
       const [queues, over, nextExpiryMs, time] = (await link.run('look', args)) as Reply;
       limit.stop(); // what follows is this server's own work
       this.#noteTime(

@@ -24,7 +24,7 @@ export async function openFront(port: number, options: FrontOptions = {}): Promi
   const check = (): Promise<void> => Promise.resolve();
   const link = new RedisLink({ packages, url: `redis://${place}/${database}`, place, check });
   const store = new RedisStore({ link, name: 'redis', limits, ...rest });
-  await link.open(store);
+  await link.open(() => store.onOpen());
   await store.idle();
   return { store, link };
 }
