@@ -44,7 +44,7 @@ local function entry(id)
 end
 
 local function note(id, was, bytes, dropped, key, queue)
-  redis.call('INCRBY', P .. 'bytes', bytes - was)
+  if bytes - was ~= 0 then redis.call('INCRBY', P .. 'bytes', bytes - was) end
   redis.call('HSET', P .. 'jobs', id, bytes .. ' ' .. dropped .. ' ' .. key .. ' ' .. queue)
 end
 
@@ -116,6 +116,7 @@ end
 -- Drops ended jobs, the oldest first, until so many more bytes fit; none if all of them do not do. It looks at so many at once
 -- that nobody waits for it: where more have ended, the next call goes on.
 local function makeRoom(more, max)
+  if more <= 0 then return true end
   local over = tonumber(redis.call('GET', P .. 'bytes') or '0') + more - max
   if over <= 0 then return true end
   local found, isAll = ended(2000)

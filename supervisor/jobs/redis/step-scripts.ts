@@ -109,14 +109,14 @@ local id, token, to, data, at, state = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[
 local was, _, key, queue = entry(id)
 if not queue then return { 'gone' } end
 local q = base(queue)
-local job, done, prev, isKept = q .. id, 'done', 'active', false
-local known = redis.call('HMGET', job, 'ats', 'can', 'priority')
-local fetches, can = known[1], known[2]
+local job, body, done, prev, isKept = q .. id, P .. 'body:' .. id, 'done', 'active', false
+local known = redis.call('HMGET', job, 'ats', 'can', 'priority', 'atm')
+local fetches, can, tries = known[1], known[2], (known[4] or 0) + (known[1] and 1 or 0)
 if token ~= '' then
   if redis.call('GET', job .. ':lock') ~= token then return { 'gone' } end
   if can and (to == 'front' or to == 'later') then return { 'cancelled' } end
   local isActive = redis.call('LREM', q .. 'active', -1, id) == 1 -- a Redis that is full refuses no command after such a one
-  redis.call('DEL', job .. ':lock')
+  redis.call('DEL', job .. ':lock', isActive and to == 'end' and body or job .. ':lock')
   redis.call('SREM', q .. 'stalled', id)
   if not isActive then return { 'gone' } end
 else
@@ -127,7 +127,6 @@ else
   if redis.call('ZREM', q .. 'prioritized', id) == 1 then done = 'was due'
   elseif redis.call('ZREM', q .. 'delayed', id) + redis.call('LREM', q .. 'wait', 1, id) == 0 then return { 'gone' } end
 end
-if to ~= 'front' and to ~= 'back' and fetches then redis.call('HINCRBY', job, 'atm', 1) end
 if to ~= 'end' then redis.call('HSET', job, 'data', data) end
 if to == 'front' then
   redis.call('ZADD', q .. 'prioritized', math.max(1, known[3]) * 4294967296, id)
@@ -136,17 +135,19 @@ if to == 'front' then
 elseif to == 'back' then
   redis.call('HSET', job, 'finishedOn', at)
   redis.call('ZADD', q .. (state == 'succeeded' and 'completed' or 'failed'), at, id)
-elseif to == 'later' then delay(q, id, tonumber(at))
+elseif to == 'later' then
+  redis.call('HSET', job, 'atm', tries)
+  delay(q, id, tonumber(at))
 else
   local set, field = 'failed', 'failedReason'
   if state == 'succeeded' then set, field = 'completed', 'returnvalue' end
   isKept = ARGV[10] ~= '' and makeRoom(ARGV[10] - was, tonumber(ARGV[11]))
   if isKept then redis.call('SET', P .. 'result:' .. id, ARGV[13], 'PX', ARGV[12]) end
   note(id, was, isKept and ARGV[10] or LEAST, isKept and 0 or 1, key, queue)
-  redis.call('HSET', job, 'data', data, 'st', state, field, ARGV[8], 'finishedOn', at)
+  redis.call('HSET', job, 'data', data, 'st', state, field, ARGV[8], 'finishedOn', at, 'atm', tries)
   redis.call('ZADD', q .. set, at, id)
   tell(q, set, id, field, ARGV[8], 'prev', prev)
-  redis.call('DEL', P .. 'body:' .. id)
+  if token == '' then redis.call('DEL', body) end
   if ARGV[9] ~= '' then redis.call('ZADD', P .. 'owed', ARGV[9], 'j' .. id) end
 end
 return { done, isKept and 1 or 0, can or '', #ARGV > 14 and fetch(15) or false }
