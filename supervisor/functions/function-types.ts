@@ -1,5 +1,6 @@
 /** The types of a model as a function, for programs. They follow from the type of the app's module, without a cast. */
 import type { EventEmitter } from 'node:events';
+import type { CallOptions, InputOf, OutputOf } from '../../protocol/app-types.js';
 import type { ServeError } from '../../protocol/errors.js';
 import type { AnyTensor, Datatype, TensorData } from '../../protocol/values/tensor.js';
 import type { ModelStatus } from '../models/model-status.js';
@@ -9,44 +10,10 @@ import type { ModelStatus } from '../models/model-status.js';
  * @example
  * const options: FunctionCallOptions = { timeoutMs: 5000, onProgress: (fraction) => console.log(fraction) };
  */
-export interface FunctionCallOptions {
-  /** Gives the call up when it is aborted: it loses its place in the queue, and the app's `ctx.signal` is aborted. */
-  readonly signal?: AbortSignal | undefined;
-  /** Longest time until the answer, in ms; for a stream until its end. Default: no limit but the model's own. */
-  readonly timeoutMs?: number | undefined;
+export interface FunctionCallOptions extends CallOptions {
   /** Gets what the app reports with `ctx.progress`, at most four times a second. */
   readonly onProgress?: ((fraction: number, text: string) => void) | undefined;
 }
-
-type AnyFunction = (...args: never[]) => unknown;
-
-/** The function of an app that exports one by name, or as part of its default export. */
-type InferenceOf<App> = App extends { readonly inference: infer F extends AnyFunction }
-  ? F
-  : App extends { readonly default: { readonly inference: infer F extends AnyFunction } }
-    ? F
-    : App extends { readonly inferenceBatch: infer B extends AnyFunction }
-      ? OneOf<B>
-      : App extends { readonly default: { readonly inferenceBatch: infer B extends AnyFunction } }
-        ? OneOf<B>
-        : (input: unknown) => unknown;
-
-/** The function of one entry of a batch. */
-type OneOf<B extends AnyFunction> = (
-  input: Parameters<B>[0] extends readonly (infer I)[] ? I : unknown,
-) => Awaited<ReturnType<B>> extends readonly (infer O)[] ? O : unknown;
-
-/** An app's answer as the caller gets it: a stream of values for iterators, the body of a response, else the value. */
-export type AnswerOf<Output> =
-  Awaited<Output> extends infer O
-    ? O extends Response
-      ? unknown
-      : O extends AsyncIterator<infer Item, unknown, never> | Iterator<infer Item, unknown, never>
-        ? AsyncIterableIterator<Awaited<Item>>
-        : O extends Error
-          ? never
-          : O
-    : never;
 
 /**
  * A tensor of a model without code: one of one dimension is its data alone, unless their class does not say its datatype.
@@ -64,36 +31,6 @@ export type TensorValue = AnyTensor | TensorData[Exclude<Datatype, 'BOOL' | 'FP1
 export interface OnnxModel {
   inference(inputs: Readonly<Record<string, TensorValue>>): Readonly<Record<string, TensorValue>>;
 }
-
-/** The schema that an app exports under this name (Standard Schema); `unknown` if it has none. */
-type SchemaOf<App, Name extends string> = App extends { readonly [N in Name]: infer S }
-  ? S
-  : App extends { readonly default: { readonly [N in Name]: infer S } }
-    ? S
-    : unknown;
-
-interface Schema<Input, Output> {
-  readonly '~standard': {
-    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-  };
-}
-
-/** The arguments of a call: the app's input, which may be left out if it may be for the app, and options. */
-type ArgumentsOf<App> =
-  SchemaOf<App, 'input'> extends Schema<infer I, unknown>
-    ? [input: I, options?: FunctionCallOptions]
-    : ArgumentsOfFunction<App>;
-
-type ArgumentsOfFunction<App> =
-  Parameters<InferenceOf<App>> extends [infer I, ...unknown[]]
-    ? [input: I, options?: FunctionCallOptions]
-    : Parameters<InferenceOf<App>> extends [(infer I)?, ...unknown[]]
-      ? [input?: I, options?: FunctionCallOptions]
-      : [input?: unknown, options?: FunctionCallOptions];
-
-/** The answer of the app's function; `unknown` for an app of another kind. */
-export type OutputOf<App> =
-  SchemaOf<App, 'output'> extends Schema<unknown, infer O> ? O : AnswerOf<ReturnType<InferenceOf<App>>>;
 
 /**
  * Events of the workers of a function.
@@ -118,7 +55,7 @@ export interface FunctionEvents {
  * await embed.close();
  */
 export interface ModelFunction<App = unknown> {
-  (...args: ArgumentsOf<App>): Promise<OutputOf<App>>;
+  (...args: [...InputOf<App>, options?: FunctionCallOptions]): Promise<OutputOf<App>>;
   /** The function of another route of the app, such as those of a Potassium app. */
   route(path: string): (input: unknown, options?: FunctionCallOptions) => Promise<unknown>;
   /** The model as `/status` of a server shows it. */

@@ -22,7 +22,7 @@ test('every example compiles', () => {
 });
 
 test('a name that an entry of a family has is deprecated at the top, and no other name is', () => {
-  const families = current.filter(({ entry }) => entry !== 'banana-serve').map(({ name }) => name);
+  const families = current.filter(({ entry }) => /potassium|mms/.test(entry)).map(({ name }) => name);
   const deprecated = names.filter(({ isDeprecated }) => isDeprecated);
   assert.deepEqual(
     labels(deprecated).sort(),

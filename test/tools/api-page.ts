@@ -16,6 +16,7 @@ const ENTRIES = {
   index: 'banana-serve',
   potassium: 'banana-serve/potassium',
   mms: 'banana-serve/mms',
+  client: 'banana-serve/client',
 } as const;
 
 export interface ApiName {
@@ -122,7 +123,7 @@ export async function apiPage(names: readonly ApiName[]): Promise<string> {
 
 const HEAD = `# The names to import
 
-Every name of \`banana-serve\`, of \`banana-serve/potassium\` and of \`banana-serve/mms\`, with an example. The examples import what they use; \`app\` is a Potassium app. \`npm run api\` prints this page from the docstrings.`;
+Every name of \`banana-serve\` and of its entries \`/potassium\`, \`/mms\` and \`/client\`, with an example. The examples import what they use; \`app\` is a Potassium app. \`npm run api\` prints this page from the docstrings.`;
 
 function chapter({ name, text, example, declarations }: ApiName): string {
   const paragraphs = text.replace(/([^\n])\n(?![\n-])/g, '$1 ');
@@ -152,7 +153,9 @@ export function exampleErrors(names: readonly ApiName[]): string[] {
 /** The example behind imports of the names in it, from its own entry where that has them. */
 function importing({ entry, example }: ApiName, names: readonly ApiName[]): string {
   const own = names.filter((one) => one.entry === entry);
-  const others = names.filter((one) => one.entry === ENTRIES.index && entry !== ENTRIES.index);
+  const others = names.filter(
+    (one) => one.entry === ENTRIES.index && !own.some(({ name }) => name === one.name),
+  );
   const used = [...own, ...others].filter(
     ({ name }) =>
       new RegExp(`(?<![.\\w'/-])${name}(?![\\w'-])`).test(example) &&

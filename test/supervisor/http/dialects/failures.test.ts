@@ -31,7 +31,9 @@ function assertHouse({ status, headers, body, closes }: Failure, code: ErrorCode
   assert.equal(status, ERRORS[code].status ?? 500);
   assert.deepEqual(headers, { 'Content-Type': 'application/json', ...HEADERS[code] });
   const { source } = ERRORS[code];
-  assert.deepEqual(JSON.parse(body.toString()), { error: { code, message: 'why', requestId: 'id', source } });
+  const { begun } = new ServeError(code);
+  const error = { code, message: 'why', requestId: 'id', source, begun };
+  assert.deepEqual(JSON.parse(body.toString()), { error });
   assert.equal(closes, undefined);
 }
 
