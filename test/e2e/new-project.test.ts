@@ -48,6 +48,7 @@ test('npm test of a new project passes, types included', LIMIT, async () => {
     env: { ...process.env, NODE_TEST_CONTEXT: undefined },
   });
   assert.match(stdout, /the model answers in capitals/);
+  assert.match(stdout, /a wrong input is 422/);
 });
 
 test(
