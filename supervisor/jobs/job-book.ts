@@ -47,13 +47,14 @@ export interface Entry<Body> extends Omit<NewJob, 'body'> {
 /** The part of a job that its worker gets. */
 export type Input<Body> = Pick<Entry<Body>, 'body' | 'call'>;
 
-/** The columns that follow from the state of a job which has not ended. */
-export interface Standing {
-  readonly token: string | null;
+/** The columns that follow from the state of a job. */
+export interface Standing extends Pick<JobRow, 'token' | 'bytes'> {
   /** Whether it is due and waits for a worker. */
   readonly isWaiting: boolean;
   /** When it is due or expires; null if neither. */
   readonly at: number | null;
+  /** Whether it has ended and its webhook is owed: until that is sent its call stays, and it may not be dropped. */
+  readonly isOwed: boolean;
 }
 
 export interface Rows<Row extends JobRow, Body, Result> {
@@ -71,11 +72,9 @@ export interface Rows<Row extends JobRow, Body, Result> {
   oldestEnded(): Row | null;
   /** One more than `limit`, if there are so many. */
   list(query: ListQuery): readonly Row[];
-  insert(entry: Entry<Body>, bytes: number, standing: Standing): void;
-  update(row: Row, record: JobRecord, standing: Standing): void;
-  updateRecord(row: Row, record: JobRecord): void;
-  /** The job has ended: its body goes, and its call too unless its webhook is owed; until then it may not be dropped. */
-  end(row: Row, record: EndedRecord, token: string | null, bytes: number, isOwed: boolean): void;
+  insert(entry: Entry<Body>, standing: Standing): void;
+  /** The body of a job that has ended goes. */
+  write(row: Row, record: JobRecord, standing: Standing): void;
   remove(row: Row): void;
   input(row: Row): Input<Body>;
   keepResult(row: Row, result: Result): void;
@@ -124,8 +123,8 @@ export class JobBook<Row extends JobRow, Body, Result, R extends Rows<Row, Body,
     if (!this.#makeRoom(bytes)) return { is: 'full' };
     this.admit(entry.body);
     this.state.bytes += bytes;
-    const standing = this.#standing(record, null);
-    this.rows.insert(entry, bytes, standing);
+    const standing = this.#standing(record, null, bytes);
+    this.rows.insert(entry, standing);
     if (standing.isWaiting) this.#tell('onDue', record.model);
     return null;
   }
@@ -164,10 +163,7 @@ export class JobBook<Row extends JobRow, Body, Result, R extends Rows<Row, Body,
 
   progress(id: string, token: string, progress: JobProgress): void {
     const row = this.begunRow(id, token);
-    if (row === null) return;
-    const record = { ...row.record, progress };
-    this.rows.updateRecord(row, record);
-    this.#tell('onChanged', record);
+    if (row !== null) this.change(row, { ...row.record, progress }, token);
   }
 
   cancel(id: string): JobRecord | null {
@@ -177,7 +173,7 @@ export class JobBook<Row extends JobRow, Body, Result, R extends Rows<Row, Body,
     const next = cancelled(record, Date.now());
     if (record.state === 'queued') this.endUnrun(row, next as EndedRecord);
     else if (record.state === 'running') {
-      this.rows.updateRecord(row, next);
+      this.#write(row, next, row.token);
       this.#tell('onCancelled', id);
     }
     return record;
@@ -264,26 +260,22 @@ export class JobBook<Row extends JobRow, Body, Result, R extends Rows<Row, Body,
 
   /** Returns whether it waits for a worker. */
   #write(row: Row, record: JobRecord, token: string | null, resultBytes = 0): boolean {
-    if (hasEnded(record)) {
-      const bytes = bytesOfEnded(resultBytes);
-      const isOwed = this.#keepsWebhooks && record.end.owesWebhook;
-      this.state.bytes += bytes - row.bytes;
-      if (!isOwed) this.mayDrop(record, bytes);
-      this.rows.end(row, record, token, bytes, isOwed);
-      return false;
-    }
-    const standing = this.#standing(record, token);
-    this.rows.update(row, record, standing);
+    const bytes = hasEnded(record) ? bytesOfEnded(resultBytes) : row.bytes;
+    const standing = this.#standing(record, token, bytes);
+    this.state.bytes += bytes - row.bytes;
+    if (hasEnded(record) && !standing.isOwed) this.mayDrop(record, bytes);
+    this.rows.write(row, record, standing);
     return standing.isWaiting;
   }
 
   /** A job that is not due waits for that; one that is due waits for a worker, and may expire. */
-  #standing(record: JobRecord, token: string | null): Standing {
-    if (record.state === 'running') return { token, isWaiting: false, at: null };
-    const isWaiting = record.dueAt <= Date.now();
-    const atMs = isWaiting ? expiresAt(record) : record.dueAt;
+  #standing(record: JobRecord, token: string | null, bytes: number): Standing {
+    const isQueued = record.state === 'queued';
+    const isWaiting = isQueued && record.dueAt <= Date.now();
+    const atMs = isWaiting ? expiresAt(record) : isQueued ? record.dueAt : Infinity;
     this.#lookAt(atMs);
-    return { token, isWaiting, at: atMs === Infinity ? null : atMs };
+    const isOwed = this.#keepsWebhooks && record.end?.owesWebhook === true;
+    return { token, bytes, isWaiting, at: atMs === Infinity ? null : atMs, isOwed };
   }
 
   #lookAt(atMs: number): void {

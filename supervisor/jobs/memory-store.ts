@@ -16,7 +16,6 @@ import {
   placeOf,
   type Acceptance,
   type BegunJob,
-  type EndedRecord,
   type IdempotencyKey,
   type JobPage,
   type JobProgress,
@@ -106,13 +105,13 @@ class MemoryRows implements Rows<MemoryRow, StoredBody, Buffer> {
     return rows;
   }
 
-  insert({ record, call, key, body }: Entry<StoredBody>, bytes: number, standing: Standing): void {
+  insert({ record, call, key, body }: Entry<StoredBody>, standing: Standing): void {
     this.#seq += 1;
     const older = this.#newest;
     const row: MemoryRow = {
       seq: this.#seq,
       record,
-      bytes,
+      bytes: standing.bytes,
       token: null,
       key,
       keyContent: key?.content ?? null,
@@ -132,20 +131,14 @@ class MemoryRows implements Rows<MemoryRow, StoredBody, Buffer> {
     this.#stand(row, standing);
   }
 
-  update(row: MemoryRow, record: JobRecord, standing: Standing): void {
+  write(row: MemoryRow, record: JobRecord, standing: Standing): void {
     if (row.record.state === 'queued') this.#leave(row);
     row.record = record;
     row.token = standing.token;
+    row.bytes = standing.bytes;
     this.#stand(row, standing);
-  }
-
-  updateRecord(row: MemoryRow, record: JobRecord): void {
-    row.record = record;
-  }
-
-  end(row: MemoryRow, record: EndedRecord, token: string | null, bytes: number): void {
-    if (row.record.state === 'queued') this.#leave(row);
-    Object.assign(row, { record, token, bytes, input: null });
+    if (!hasEnded(record)) return;
+    row.input = null;
     this.#ended.add(row);
   }
 

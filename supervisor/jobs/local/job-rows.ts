@@ -3,7 +3,6 @@ import type { StatementSyncInstance } from '@photostructure/sqlite';
 import type { Entry, Input, JobRow, Rows, Standing } from '../job-book.js';
 import {
   placeOf,
-  type EndedRecord,
   type JobRecord,
   type JobState,
   type JobTarget,
@@ -110,7 +109,7 @@ export class JobRows implements Rows<TableRow, KeptBytes, KeptBytes> {
     return this.#rows(sql, ...given, from ?? Number.MAX_SAFE_INTEGER, limit + 1);
   }
 
-  insert({ record, call, key, body }: Entry<KeptBytes>, bytes: number, { isWaiting, at }: Standing): void {
+  insert({ record, call, key, body }: Entry<KeptBytes>, { bytes, isWaiting, at }: Standing): void {
     const { id, state, priority } = record;
     const place = isWaiting ? keyOf(placeOf(record)) : null;
     const sql = `INSERT INTO jobs (id, state, record, priority, bytes, place, at, key_scope, key_content)
@@ -129,33 +128,21 @@ export class JobRows implements Rows<TableRow, KeptBytes, KeptBytes> {
     this.#moved(record, null, place);
   }
 
-  update(row: TableRow, record: JobRecord, { token, isWaiting, at }: Standing): void {
+  write(row: TableRow, record: JobRecord, { token, bytes, isWaiting, at, isOwed }: Standing): void {
+    const { seq } = row;
     const place = isWaiting ? keyOf(placeOf(record)) : null;
-    const sql = 'UPDATE jobs SET state = ?, record = ?, token = ?, place = ?, at = ? WHERE seq = ?';
-    this.#run(sql, record.state, JSON.stringify(record), token, place, at, row.seq);
+    const order = record.end === null ? null : (this.#lastEndOrder += 1);
+    const sql = `UPDATE jobs SET state = ?, record = ?, token = ?, bytes = ?, place = ?, at = ?, end_order = ?, owes = ?
+      WHERE seq = ?`;
+    const waits = [token, bytes, place, at];
+    this.#run(sql, record.state, JSON.stringify(record), ...waits, order, isOwed ? 1 : null, seq);
     if (record.state === 'running') this.#running.set(record.id, { ...row, record, token, place });
     else this.#running.delete(record.id);
-    this.#moved(record, row.place, place);
-  }
-
-  updateRecord(row: TableRow, record: JobRecord): void {
-    this.#run('UPDATE jobs SET record = ? WHERE seq = ?', JSON.stringify(record), row.seq);
-    this.#running.set(record.id, { ...row, record });
-  }
-
-  end(row: TableRow, record: EndedRecord, token: string | null, bytes: number, isOwed: boolean): void {
-    const { seq } = row;
-    this.#running.delete(record.id);
-    this.#lastEndOrder += 1;
-    const sql = `UPDATE jobs SET state = ?, record = ?, bytes = ?, token = ?, place = NULL, at = NULL, end_order = ?,
-      owes = ? WHERE seq = ?`;
-    const order = [this.#lastEndOrder, isOwed ? 1 : null];
-    this.#run(sql, record.state, JSON.stringify(record), bytes, token, ...order, seq);
     if (isOwed) {
       this.gone(this.input(row).body.file);
       this.#run('UPDATE calls SET body = NULL, file = NULL WHERE seq = ?', seq);
-    } else this.#removeFrom('calls', seq);
-    this.#moved(record, row.place, null);
+    } else if (record.end !== null) this.#removeFrom('calls', seq);
+    this.#moved(record, row.place, place);
   }
 
   remove({ seq, record, place }: TableRow): void {
