@@ -61,6 +61,7 @@ export class TableLink {
   /** Why calls are refused; null while they are not. */
   #problem: string | null = null;
   #wasOpen = false;
+  #isOpening = false;
   #number = 0;
   /** Calls of this turn of the event loop. */
   #outbox: TableCall[] = [];
@@ -81,7 +82,7 @@ export class TableLink {
     } catch (error) {
       if (!(error as CannotOpen).isFull) throw error;
       link.#problem = (error as CannotOpen).message;
-      link.#later(() => link.#reopen());
+      link.#later();
     }
     return link;
   }
@@ -170,10 +171,13 @@ export class TableLink {
   }
 
   #reopen(): void {
-    this.#connect().catch((error: unknown) => {
-      this.#problem = describeThrown(error).message;
-      this.#later(() => this.#reopen());
-    });
+    this.#isOpening = true;
+    this.#connect()
+      .catch((error: unknown) => {
+        this.#problem = describeThrown(error).message;
+        this.#later();
+      })
+      .finally(() => (this.#isOpening = false));
   }
 
   /** Limits the time of the oldest call; the others were sent later. */
@@ -209,16 +213,18 @@ export class TableLink {
     for (const token of this.#tokens) {
       this.send('takeBack', token).then(
         () => this.#tokens.delete(token),
-        () => this.#later(() => this.#takeBack()),
+        () => this.#later(),
       );
     }
   }
 
-  #later(action: () => void): void {
+  /** Tries again what has failed. */
+  #later(): void {
     if (this.#isClosed || this.#timer !== null) return;
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      action();
+      if (this.#port !== null) this.#takeBack();
+      else if (!this.#isOpening) this.#reopen();
     }, REOPEN_MS).unref();
   }
 }

@@ -78,6 +78,37 @@ test('calls of a table that hangs reject, so do later ones at once, until it ans
   await bench.store.close();
 });
 
+test('a thread that dies while it hangs is opened again, though the first try fails', LIMIT, async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const folder = scratch();
+  let tries = 0;
+  let die = (): void => {};
+  const bench = new StoreBench(
+    await LocalStore.open(folder, LIMITS, async (isFirst, onNews, onDied) => {
+      tries += 1;
+      if (tries === 2) throw new Error('not now');
+      const port = await inThisThread(tries === 1 ? folder : copyOf(folder), LIMITS)(isFirst, onNews, onDied);
+      if (tries > 1) return port;
+      const isHung = (): boolean => bench.waiting() === 1;
+      die = () => onDied('it was killed');
+      return { ...port, post: (calls) => void (isHung() || port.post(calls)) };
+    }),
+  );
+  const id = await bench.accept();
+  const begin = assert.rejects(bench.begin('hung'), Uncertain);
+  await turn();
+  for (let i = 0; i < 2; i += 1) t.mock.timers.tick(ANSWER_LIMIT_MS + 1); // first that of a call which was answered
+  await begin;
+  die();
+  for (let i = 0; i < 2; i += 1) {
+    await turn();
+    t.mock.timers.tick(1000);
+  }
+  await turn();
+  assert.deepEqual([tries, await bench.state(id)], [3, 'queued']);
+  await bench.store.close();
+});
+
 test('the outcome of a job and the begin of the next one, in one turn, share a commit', LIMIT, async () => {
   const folder = scratch();
   const commits: string[][] = [];
