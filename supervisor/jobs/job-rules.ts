@@ -78,6 +78,12 @@ export function settled(noted: JobRecord, outcome: Outcome, nowMs: number, isDro
   return ended({ ...record, progress }, 'succeeded', { ...times, result, error: null });
 }
 
+/** The server died that ran it; as for the worker of a job that may have run to any point. */
+export function lost(record: JobRecord, error: KeptError, nowMs: number): JobRecord {
+  const { createdAt, begunAt } = record;
+  return settled(record, { error, runMs: 0, queueMs: (begunAt ?? createdAt) - createdAt }, nowMs, true);
+}
+
 /** A queued job ends; a running one is noted as cancelled, and its outcome decides; an ended one stays as it is. */
 export function cancelled(record: JobRecord, nowMs: number): JobRecord {
   if (hasEnded(record)) return record;

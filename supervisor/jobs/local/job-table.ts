@@ -14,7 +14,7 @@ import {
   type KeptWebhook,
   type Outcome,
 } from '../job-record.js';
-import { failedUnrun, givenBack, LEAST_JOB_BYTES, settled, webhookEnded } from '../job-rules.js';
+import { failedUnrun, givenBack, LEAST_JOB_BYTES, lost, webhookEnded } from '../job-rules.js';
 import type { KeepLimits, StoreEvent } from '../job-store.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
 import type { KeptBytes } from './body-files.js';
@@ -59,9 +59,7 @@ export class JobTable extends JobBook<TableRow, KeptBytes, KeptBytes, JobRows> {
   recover(): void {
     this.rows.leaveWebhooks();
     for (const row of this.rows.inState('running')) {
-      const { createdAt, begunAt } = row.record;
-      const queueMs = (begunAt ?? createdAt) - createdAt;
-      const record = settled(row.record, { error: SERVER_DIED, runMs: 0, queueMs }, Date.now(), false);
+      const record = lost(row.record, SERVER_DIED, Date.now());
       if (hasEnded(record)) this.endUnrun(row, record);
       else this.change(row, record, null);
     }

@@ -7,7 +7,7 @@
  * Redis answers.
  */
 import { ServeError } from '../../../protocol/errors.js';
-import { hasEnded, keptError, type BegunJob, type JobTarget } from '../job-record.js';
+import { hasEnded, keptError, type BegunJob, type JobRecord, type JobTarget } from '../job-record.js';
 import { expired, expiresAt, failedUnrun } from '../job-rules.js';
 import type { HeldJob } from './held-jobs.js';
 import type { Fetched, FetchAhead, JobSteps } from './job-steps.js';
@@ -93,30 +93,28 @@ export class JobBegin {
 
   /** Null if the job is not to begin. */
   async #begin(job: HeldJob): Promise<BegunJob | null> {
-    const steps = this.#steps;
-    const { link, tell } = steps.parts;
+    const { link, tell } = this.#steps.parts;
     const { id, data, record } = job;
     const nowMs = Date.now();
     if (hasEnded(data.record) || job.stalls > data.stalls || record.isCancelled)
-      return this.#drop(job, steps.giveBack(job, false));
-    if (expiresAt(data.record) <= nowMs)
-      return this.#drop(
-        job,
-        steps.leaveUnrun(job, () => expired(data.record, nowMs)),
-      );
+      return this.#drop(job, this.#steps.giveBack(job, false));
+    if (expiresAt(data.record) <= nowMs) return this.#end(job, expired(data.record, nowMs));
     const body = data.body === undefined ? await link.bytes(`${PREFIX}:body:${id}`) : Buffer.from(data.body);
-    if (body === null || data.call === null)
-      return this.#drop(
-        job,
-        steps.leaveUnrun(job, () => failedUnrun(record, bodyLost(id), nowMs)),
-      );
+    if (body === null || data.call === null) return this.#end(job, failedUnrun(record, bodyLost(id), nowMs));
     tell('onChanged', record);
     return { record, call: data.call, pieces: [body] };
   }
 
-  async #drop(job: HeldJob, ending: Promise<unknown>): Promise<null> {
+  #end(job: HeldJob, ended: JobRecord): Promise<null> {
+    return this.#drop(
+      job,
+      this.#steps.leaveUnrun(job, () => ended),
+    );
+  }
+
+  async #drop(job: HeldJob, leaving: Promise<unknown>): Promise<null> {
     this.#held.delete(job);
-    await ending;
+    await leaving;
     return null;
   }
 }

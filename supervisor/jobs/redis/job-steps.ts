@@ -4,7 +4,7 @@
  */
 import { hasEnded, type JobProgress, type JobRecord, type Outcome } from '../job-record.js';
 import type { Deferred } from '../../machine/deferred.js';
-import { bytesOfEnded, cancelled, expiresAt, givenBack, settled } from '../job-rules.js';
+import { bytesOfEnded, cancelled, expiresAt, givenBack, lost, settled } from '../job-rules.js';
 import type { KeepLimits, Tell } from '../job-store.js';
 import type { HeldJob, HeldJobs } from './held-jobs.js';
 import { OwedWebhooks } from './owed-webhooks.js';
@@ -107,7 +107,7 @@ export class JobSteps {
       this.parts.held.release(job);
       return this.#putBack(job, job.data);
     }
-    if (job.stalls > job.data.stalls) return this.leaveUnrun(job, () => lost(job.record));
+    if (job.stalls > job.data.stalls) return this.leaveUnrun(job, () => lost(job.record, LOST, Date.now()));
     await this.leaveUnrun(job, () => givenBack(job.record, isLoss, Date.now()), 'front');
   }
 
@@ -172,7 +172,7 @@ export class JobSteps {
       await this.#move(job, 'front', job.data, expiryOf(job.data.record));
       return;
     }
-    await this.moveWaiting(job, lost(job.record));
+    await this.moveWaiting(job, lost(job.record, LOST, Date.now()));
   }
 
   /** A job that has ended is not run again, whatever a tool of BullMQ does: it goes back. */
@@ -252,13 +252,6 @@ export class JobSteps {
     const isSame = behindMs >= 0 && behindMs < SAME_MS;
     return (this.#lastEndMs = isSame ? this.#lastEndMs + 0.001 : endedAtMs);
   }
-}
-
-/** Its server has died. */
-function lost(record: JobRecord): JobRecord {
-  const { createdAt, begunAt } = record;
-  const outcome = { error: LOST, runMs: 0, queueMs: (begunAt ?? createdAt) - createdAt };
-  return settled(record, outcome, Date.now(), true);
 }
 
 /** Describes an end for dashboards: the facts of the answer as JSON, or the reason. */

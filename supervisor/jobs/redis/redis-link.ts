@@ -181,20 +181,16 @@ export class RedisLink {
       await Promise.all(
         Object.values<Script>(this.#scripts).map(({ text }) => this.commands.scriptLoad(text)),
       );
-      this.#onOpen();
+      this.#isOpen = true;
+      this.#stopPatience();
+      this.#opened.resolve();
+      this.#onOpened();
     } catch (error) {
       this.#onError(error);
       if (this.#isPassing(error)) setTimeout(() => void this.#onReady(), RECONNECT_MS).unref();
     } finally {
       this.#isOpening = false;
     }
-  }
-
-  #onOpen(): void {
-    this.#isOpen = true;
-    this.#stopPatience();
-    this.#opened.resolve();
-    this.#onOpened();
   }
 
   #onError(error: unknown): void {
