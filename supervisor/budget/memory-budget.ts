@@ -42,6 +42,14 @@ export interface BudgetStatus {
 /** A start that waits longer is logged, once. */
 const LOGGED_AFTER_MS = 1000;
 
+/** New workers of a model that wait for a reading which began after this time; with the error of one that was refused. */
+interface Trial {
+  readonly model: string;
+  readonly fromMs: number;
+  error: ServeError | null;
+  end(error: ServeError | null): void;
+}
+
 export class MemoryBudget {
   readonly ledger: Ledger;
   /** Called when a start may go that could not before. */
@@ -51,6 +59,7 @@ export class MemoryBudget {
   readonly #readings: Readings;
   readonly #alarm = new Alarm(() => this.#evaluate());
   readonly #sentAway = { memory: 0, turn: 0, spares: 0 };
+  readonly #trials = new Set<Trial>();
   #lacks = new Map<Start, Lack>();
   #isAsked = false;
   #isClosed = false;
@@ -71,6 +80,7 @@ export class MemoryBudget {
         this.ledger.learn();
         this.#evaluate();
         for (const model of this.ledger.models) model.memoryRead();
+        this.#endTrials();
       },
       onProblem: (problem) => log.warn(`memory budget: ${problem}`),
     });
@@ -107,6 +117,16 @@ export class MemoryBudget {
     this.#readings.forgetEnded();
     this.#readings.look();
     this.nudge();
+  }
+
+  /**
+   * Resolves when workers of this model, `name@version`, that are ready now were read and judged: with the error of one for
+   * which there is no memory, else with null.
+   */
+  judge(model: string): Promise<ServeError | null> {
+    this.#readings.look();
+    const fromMs = performance.now();
+    return new Promise((end) => this.#trials.add({ model, fromMs, error: null, end }));
   }
 
   /** A worker may have become idle. */
@@ -147,6 +167,13 @@ export class MemoryBudget {
     this.#isClosed = true;
     this.#alarm.stop();
     this.#readings.close();
+    for (const { end } of this.#trials) end(null);
+  }
+
+  #endTrials(): void {
+    const readAtMs = Math.min(...this.#readings.pools.map((pool) => pool.readAtMs));
+    for (const trial of this.#trials)
+      if (readAtMs >= trial.fromMs && this.#trials.delete(trial)) trial.end(trial.error);
   }
 
   #evaluate(): void {
@@ -202,6 +229,7 @@ export class MemoryBudget {
     const model = this.ledger.modelOf(id);
     const error = refusalError(why);
     model?.refuse(id, error);
+    for (const trial of this.#trials) if (trial.model === model?.name) trial.error = error;
     if (model !== undefined && why.rule === 'together') this.#misfit(model.name, error);
   }
 

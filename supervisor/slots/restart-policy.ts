@@ -94,7 +94,8 @@ const START_ERRORS: readonly ErrorCode[] = ['SERVE_APP_INVALID', 'SERVE_INIT_FAI
 
 function asError(code: ErrorCode, death: WorkerDeath): ServeError {
   const detail = death.fatal?.message ?? (death.hint === '' ? death.how : `${death.how}; ${death.hint}`);
-  return new ServeError(code, undefined, { detail, kind: lackedMemory(death) ? 'out-of-memory' : '' });
+  const kind = lackedMemory(death) || neverFits(death) ? 'out-of-memory' : '';
+  return new ServeError(code, undefined, { detail, kind });
 }
 
 /** Errors of runtimes and libraries that mean too little memory. */

@@ -145,12 +145,22 @@ export class ModelAdmin implements ModelManagement {
     // An order to load is a reason for a worker, though a model that scales itself may do without.
     const loaded = model.health.takesCalls && model.crew.wanted === 0 ? model.load() : settled;
     const end = async (): Promise<Outcome> => {
-      const outcome = await this.outcomeInTime(model, loaded, 'whenFirstFailed');
+      const outcome = await this.outcomeInTime(model, this.#judged(model, loaded), 'whenFirstFailed');
       const isUnchanged = onTrial.delete(model);
       if (isUnchanged && isStartFailure(outcome)) await this.takeBack(accepted);
       return outcome;
     };
     return { accepted, settled: end() };
+  }
+
+  /** The outcome of a start once the memory budget has seen the new workers, of which it may refuse some. */
+  async #judged(model: Model, started: Promise<Outcome>): Promise<Outcome> {
+    const outcome = await started;
+    const { memory } = this.#resources;
+    if (memory === null || outcome.result !== 'done') return outcome;
+    const { name, version } = model.spec;
+    const error = await memory.judge(`${name}@${version}`);
+    return error === null ? outcome : { ...outcome, result: 'failed', error };
   }
 
   /** Unregisters a model whose workers cannot start. */

@@ -171,6 +171,11 @@ for (const [what, rules, deaths, expected] of [
   });
 }
 
+test('a worker that does not fit lacks memory, whatever it said', () => {
+  const [{ failure } = { failure: null }] = live([NEVER_FITS], 2, 1, {});
+  assert.equal(failure?.kind, 'out-of-memory');
+});
+
 test('a model that was ready never latches, and no pause is longer than a minute', () => {
   fc.assert(
     fc.property(
