@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The command line: `banana-serve [app]`, `banana-serve new <folder>`, `banana-serve archive …`. Parses argv; no logic. */
+import { existsSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
 import { ServeError } from '../protocol/errors.js';
 import { MAIN_OPTIONS, SHORT_FLAGS, helpTail } from './command/help.js';
@@ -26,6 +27,10 @@ import { VERSION } from './version.js';
 const ARCHIVE = 'archive';
 const OPTIMIZE = 'optimize';
 const DEMO = 'demo';
+
+/** SageMaker's argument for a container. */
+const SERVE = 'serve';
+const NOT_THE_FILE = "serve is SageMaker's argument: to serve ./serve, write ./serve";
 
 /** Begins the flag of an option that is on by default. */
 const NEGATION = '--no-';
@@ -61,6 +66,7 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
   try {
     refuseSecondFile(argv);
     command.parse(withFlagForEachModel(argv, process.cwd()));
+    refuseSecondApp(command);
   } catch (thrown) {
     if (thrown instanceof ServeError) return explainFailure(thrown);
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 'drained' : 'config';
@@ -76,18 +82,30 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
   if ((apiKey ?? managementKey) !== undefined) process.title = 'banana-serve'; // hides the keys from ps
   const start = async (stop: AbortSignal): Promise<ServerHandle> => {
     const { serve } = await import('./serve.js');
-    const [app] = command.args;
+    const isSageMaker = isForSageMaker(command);
+    const [app] = isSageMaker ? command.args.slice(0, -1) : command.args;
     const { model: modelFlags, ...given } = command.opts<{ model?: string[] }>();
     const { values, warnings } = withoutMmsFlags(given, process.cwd());
     const flags = { values, where: (name: string) => flagOf(name) };
     return serve(app === undefined ? {} : { app }, {
       flags,
-      warnings,
+      warnings: isSageMaker && existsSync(SERVE) ? [...warnings, NOT_THE_FILE] : warnings,
       stop,
+      isSageMaker,
       ...(modelFlags && { modelFlags }),
     });
   };
   return runServerProcess(start, true);
+}
+
+function isForSageMaker({ args }: Command): boolean {
+  return args.at(-1) === SERVE;
+}
+
+/** @throws CommanderError */
+function refuseSecondApp(command: Command): void {
+  const count = command.args.length - Number(isForSageMaker(command));
+  if (count > 1) command.error(`error: too many arguments. Expected 1 argument but got ${count}.`);
 }
 
 async function createProject(folder: string, kind: ProjectName): Promise<ExitReason> {
@@ -115,7 +133,7 @@ function describeCommand(onNew: (folder: string, kind: ProjectName) => void, isH
     .description('Serves a model over HTTP from worker processes.')
     .argument(
       '[app]',
-      'file with init() and inference(modelInputs); default: app.ts, app.js, app.py or the like',
+      'file with init() and inference(modelInputs); default: app.ts, app.js, app.py or the like; serve: as SageMaker says',
     )
     .version(VERSION, '-V, --version', 'Print the version.')
     .helpOption('-h, --help', 'Print the main options.')
@@ -124,7 +142,7 @@ function describeCommand(onNew: (folder: string, kind: ProjectName) => void, isH
       '--python-path',
       'Print the folder of the Python packages that apps import, for PYTHONPATH in tests and editors.',
     )
-    .allowExcessArguments(false)
+    .allowExcessArguments(true) // `serve`
     .enablePositionalOptions() // `new` has a --python of its own
     .exitOverride()
     .configureOutput({ outputError: (text) => printError(refusalText(text)) })

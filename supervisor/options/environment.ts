@@ -3,7 +3,7 @@ import { didYouMean } from '../../protocol/text/sentences.js';
 import { isSecret, type OptionSource } from './resolve.js';
 import { OPTION_NAMES, envName, type OptionName } from './table.js';
 
-/** Reads the BANANA_* variables (and PORT) as a source, with warnings for ignored ones. */
+/** Reads the BANANA_* variables (and those of platforms, such as PORT) as a source, with warnings for ignored ones. */
 export function readEnvironment(env: NodeJS.ProcessEnv): { source: OptionSource; warnings: string[] } {
   const values: Record<string, unknown> = {};
   const from: Record<string, string> = {};
@@ -17,6 +17,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): { source: OptionSource;
       warnings.push(`${variable}=${raw} looks like a variable that Kubernetes sets, and is ignored`);
     else [values[name], from[name]] = [raw, variable];
   };
+  take('port', 'SAGEMAKER_BIND_TO_PORT'); // the platform calls this port only, whatever the image says
   for (const name of OPTION_NAMES) take(name, envName(name));
   take('port', 'PORT');
   warnings.push(...misspelledVariables(env));

@@ -20,8 +20,8 @@ import { planModels, planVersions } from './plan-models.js';
  * without effect. @throws SERVE_CONFIG, and the reason of `stop`
  */
 export async function planFirstModels(given: Gathered) {
-  const { cwd, resolved, stop } = given;
-  const store = openStore(resolved, cwd);
+  const { cwd, resolved, hasWholeUrls, stop } = given;
+  const store = openStore(resolved, cwd, hasWholeUrls);
   const named = await planModels(given);
   if (mayUnpack(resolved)) void store.removeLeftovers();
   const onStop = (): void => store.close();
@@ -64,7 +64,7 @@ function unusableUrls(resolved: ResolvedOptions): string[] {
 }
 
 /** `folder`: base of relative paths. @throws SERVE_CONFIG that names the setting if the store is not a folder */
-export function openStore(resolved: ResolvedOptions, folder: string): ModelStore {
+export function openStore(resolved: ResolvedOptions, folder: string, hasWholeUrls = false): ModelStore {
   const { modelStore: given } = resolved.options;
   if (given === null) return new ModelStore(null, resolved.options);
   const path = resolve(folder, given);
@@ -73,7 +73,7 @@ export function openStore(resolved: ResolvedOptions, folder: string): ModelStore
   if (found === undefined)
     throw configError(`${place} ${given}: no such folder.${nearbyHint(given, folder)}`);
   if (!found.isDirectory()) throw configError(`${place} ${given}: this is a file; give a folder of models.`);
-  return new ModelStore(path, resolved.options);
+  return new ModelStore(path, resolved.options, hasWholeUrls);
 }
 
 /** The options of a server, as its models of a store use them. */

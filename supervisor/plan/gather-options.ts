@@ -14,6 +14,7 @@ import {
   type ModelEntry,
 } from '../options/read-objects.js';
 import {
+  NO_OPTIONS,
   resolveOptions,
   sourceNameOf,
   withDefaults,
@@ -24,6 +25,7 @@ import {
 import { IN_MEMORY, SECRET_PATTERN } from '../options/value-forms.js';
 import { holdsApp, nearbyHint } from './app-path.js';
 import type { ServeInternals, ServeOptions } from './given-options.js';
+import { planSageMaker, strayPorts } from './sagemaker.js';
 
 /** The options and the models that were given to a server. */
 export interface Gathered {
@@ -35,6 +37,8 @@ export interface Gathered {
   readonly entries: readonly ModelEntry[];
   /** No app is named, and a model store, models of a store or a config.properties is given. */
   readonly isMmsMode: boolean;
+  /** Models of the store are registered by the whole paths of their folders, as SageMaker does. */
+  readonly hasWholeUrls: boolean;
   /** Folder of relative paths. */
   readonly cwd: string;
   readonly resolved: ResolvedOptions;
@@ -47,23 +51,30 @@ export async function gatherOptions(
   given: ServeOptions,
   internals: ServeInternals,
 ): Promise<Gathered & { readonly warnings: readonly string[] }> {
-  const { isAlone = false, appPlace = '', modelFlags = [], stop } = internals;
+  const { isAlone = false, isSageMaker = false, appPlace = '', modelFlags = [], stop } = internals;
   const program = readServeOptions(given, appPlace.startsWith('served') ? 'run' : 'serve');
   const { cwd, workerCommand = null } = program;
   const environment = readEnvironment(process.env);
   const file = readConfigFile(cwd);
-  const app = program.app ?? (workerCommand === null ? file.app : undefined) ?? null;
+  const named = program.app ?? (workerCommand === null ? file.app : undefined) ?? null;
+  const above = [internals.flags ?? program.source, environment.source];
+  const platform = isSageMaker
+    ? planSageMaker(named, resolveOptions([...above, file.source]), process.env)
+    : { app: named, source: NO_OPTIONS, hasWholeUrls: false };
+  const { app, hasWholeUrls } = platform;
+  const below = [file.source, platform.source];
   const isAppNamed = app !== null || workerCommand !== null;
   const entries = isAlone ? [] : [...readModelFlags(modelFlags), ...program.models, ...file.models];
-  const above = [internals.flags ?? program.source, environment.source];
-  const own = resolveOptions([...above, file.source]);
+  const own = resolveOptions([...above, ...below]);
   const { resolved, hasMmsConfig, warnings } = isAlone
     ? { resolved: alone(own), hasMmsConfig: false, warnings: [] }
-    : await withMmsSources(above, file.source, own, cwd, isAppNamed || entries.length > 0);
+    : await withMmsSources(above, below, own, cwd, isAppNamed || entries.length > 0);
+  const served = servedAs(resolved, isAppNamed, hasMmsConfig);
+  const strays = strayPorts(served.resolved.options, process.env);
   return {
-    ...servedAs(resolved, isAppNamed, hasMmsConfig),
-    ...{ app, appPlace, workerCommand, entries, cwd, stop },
-    warnings: [...(internals.warnings ?? []), ...environment.warnings, ...warnings],
+    ...served,
+    ...{ app, appPlace, workerCommand, entries, hasWholeUrls, cwd, stop },
+    warnings: [...(internals.warnings ?? []), ...environment.warnings, ...warnings, ...strays],
   };
 }
 
@@ -74,13 +85,13 @@ function alone(own: ResolvedOptions): ResolvedOptions {
 }
 
 /**
- * Adds config.properties, and variables of Multi Model Server. `above`: sources that take precedence over these; `file`:
- * banana.json, or the `banana` key of package.json; `own`: the options of these alone. `isAppNamed`: an app was named, or
+ * Adds config.properties, and variables of Multi Model Server. `above`: sources that take precedence over these; `below`:
+ * banana.json, or the `banana` key of package.json, and what SageMaker implies; `own`: the options of these alone. `isAppNamed`: an app was named, or
  * models with their apps.
  */
 async function withMmsSources(
   above: readonly OptionSource[],
-  file: OptionSource,
+  below: readonly OptionSource[],
   own: ResolvedOptions,
   cwd: string,
   isAppNamed: boolean,
@@ -97,10 +108,10 @@ async function withMmsSources(
   });
   const folders = found !== null || hasStore ? [folderVariables(env)] : [];
   if (found === null)
-    return { resolved: resolveOptions([...above, ...folders, file]), hasMmsConfig: false, warnings };
+    return { resolved: resolveOptions([...above, ...folders, ...below]), hasMmsConfig: false, warnings };
   const { readMmsConfig } = await import('../options/mms/read-config.js'); // loads a library that only this needs
   const config = readMmsConfig(found, env);
-  const resolved = resolveOptions([config.environment, ...above, ...folders, config.file, file]);
+  const resolved = resolveOptions([config.environment, ...above, ...folders, config.file, ...below]);
   return {
     resolved: { ...resolved, ...(config.settingOf && { settingOf: config.settingOf }) },
     hasMmsConfig: true,
@@ -160,8 +171,7 @@ function existingFile(given: string, place: string, folder: string): string {
   return path;
 }
 
-const SAGEMAKER =
-  ' The profile of that name does not exist here; write a file instead, with inference_address=http://0.0.0.0:$$SAGEMAKER_BIND_TO_PORT$$ and the other values of the platform.';
+const SAGEMAKER = ' There is no such profile here: give the argument serve instead (docs/sagemaker.md).';
 
 /** LOG_LOCATION and METRICS_LOCATION of Multi Model Server: too common to be read by every server, so the caller decides. */
 function folderVariables(env: NodeJS.ProcessEnv): OptionSource {

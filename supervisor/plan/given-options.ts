@@ -45,6 +45,8 @@ export interface ServeInternals {
   readonly modelFlags?: readonly string[];
   /** Logged at the start. */
   readonly warnings?: readonly string[];
+  /** The command line ends with `serve`: SageMaker has started this container. */
+  readonly isSageMaker?: boolean;
   /** Serves no other model, even if the config file has some; for tests of one app. */
   readonly isAlone?: boolean;
   /** Replaces the rule `sendAhead`, for benchmarks. */

@@ -33,12 +33,16 @@ import {
   type StoredModel,
 } from './stored-model.js';
 
+/** SageMaker knows no versions: a second model of a name is a conflict, and unregistering one leaves nothing behind. */
+const ONLY_VERSION = { version: FIRST_VERSION, others: [] };
+
 /** Folders of a store that are never models. */
 const NO_MODELS: ReadonlySet<string> = new Set(['node_modules']);
 
 export class ModelStore {
   readonly #folder: string | null;
   readonly #options: Pick<ServerOptions, 'allowedUrls' | 'defaultHandler'>;
+  readonly #hasWholeUrls: boolean;
   readonly #publicHosts = new Set<string>();
   readonly #gate = new DownloadGate();
   readonly #own = new OwnFolder((problem) => this.#report(problem));
@@ -46,9 +50,17 @@ export class ModelStore {
   readonly #archives = new ArchiveCache(this.#own, this.#stop.signal);
   #report: (problem: string) => void = () => {};
 
-  /** `folder`: absolute path; null without a store. The default handler is that of models without a manifest. */
-  constructor(folder: string | null, options: Pick<ServerOptions, 'allowedUrls' | 'defaultHandler'>) {
+  /**
+   * `folder`: absolute path; null without a store. The default handler is that of models without a manifest. `hasWholeUrls`:
+   * see `locate`.
+   */
+  constructor(
+    folder: string | null,
+    options: Pick<ServerOptions, 'allowedUrls' | 'defaultHandler'>,
+    hasWholeUrls = false,
+  ) {
     this.#folder = folder;
+    this.#hasWholeUrls = hasWholeUrls;
     this.#options = options;
   }
 
@@ -69,9 +81,11 @@ export class ModelStore {
     if (runtime !== '' && !RUNTIME_NAMES.includes(runtime))
       throw new ServeError('SERVE_BAD_REQUEST', `Invalid RuntimeType value: ${runtime}`);
     if (isWebAddress(url)) return this.#download(query);
-    const { root, path } = await locate(url, this.#folder);
-    if ((await stat(path)).isDirectory())
-      return this.#modelOfFolder({ folder: path, root, stem: basename(url) }, query);
+    const { root, path } = await locate(url, this.#folder, this.#hasWholeUrls);
+    if ((await stat(path)).isDirectory()) {
+      const model = await this.#modelOfFolder({ folder: path, root, stem: basename(url) }, query);
+      return this.#hasWholeUrls ? { ...model, ...ONLY_VERSION } : model;
+    }
     return isModelFile(path)
       ? modelOfFile(path, this.#withDefaultHandler(path, query))
       : this.#unpack(path, basename(url), query);

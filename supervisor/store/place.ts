@@ -1,25 +1,31 @@
 /**
  * Resolves a url to a path in the store, and the names of a model's files to paths in the model. Urls come over HTTP: nothing outside the store is ever found, read or run.
  *
- * 1. Refuses `..`. A path with leading slashes is relative to the store, too.
+ * 1. Refuses `..`. A path with leading slashes is relative to the store, too, unless all are whole paths.
  * 2. Follows links; their target must be in the store.
  */
-import { realpath } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { ServeError } from '../../protocol/errors.js';
 import { archiveInvalid } from './stored-model.js';
 
 /**
- * Returns the real paths of a model and of the store. `folder` is null without a store.
- * @throws SERVE_MODEL_NOT_FOUND
+ * Returns the real paths of a model and of the store. `folder` is null without a store. `isWhole`: the url must be the whole
+ * path of a folder. @throws SERVE_MODEL_NOT_FOUND
  */
-export async function locate(url: string, folder: string | null): Promise<{ root: string; path: string }> {
+export async function locate(
+  url: string,
+  folder: string | null,
+  isWhole = false,
+): Promise<{ root: string; path: string }> {
   if (url.includes('..')) throw notFound(`Relative path is not allowed in url: ${url}`);
   if (folder === null) throw notFound('Model store has not been configured.');
+  if (isWhole && !isBelow(url, folder)) throw notFound(notWhole(url, folder));
   const root = await realPathOf(folder);
-  const path = await realPathOf(join(folder, url));
+  const path = await realPathOf(isWhole ? url : join(folder, url));
   if (root === null || path === null || path === root) throw notFound(absent(url));
   if (!isBelow(path, root)) throw notFound(`${absent(url)}: a link points outside the store.`);
+  if (isWhole && !(await stat(path)).isDirectory()) throw notFound(notWhole(url, folder));
   return { root, path };
 }
 
@@ -50,6 +56,10 @@ async function realPathOf(path: string): Promise<string | null> {
   } catch {
     return null; // for any reason: the file cannot be served
   }
+}
+
+function notWhole(url: string, folder: string): string {
+  return `Invalid model url: ${url}. It must be the path of a folder below ${folder}.`;
 }
 
 function absent(url: string): string {

@@ -43,7 +43,8 @@ async function probed(server: Server): Promise<{ ready: boolean; alive: boolean 
 
 test('the port is the one on which a server and its image listen', () => {
   const port = numberOf('containerPort');
-  const exposed = Number(/^EXPOSE (\d+)$/m.exec(PAGE)?.[1]);
+  const image = readFileSync(`${ROOT}templates/new/Dockerfile.template`, 'utf8');
+  const exposed = Number(/^EXPOSE (\d+)$/m.exec(image)?.[1]);
   assert.deepEqual([port, READINESS.port, LIVENESS.port, exposed], Array(4).fill(OPTIONS.port.default));
 });
 

@@ -1,7 +1,7 @@
 /** `banana-serve new`: the project it writes, installed from the packed package, tested, started, and built as an image. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -11,7 +11,7 @@ import { buildImage, type Image } from '../helpers/dockerfile.js';
 import { needs } from '../helpers/needs.js';
 import { INSTALL_LIMIT, completeLock, packInto, placePacked, run } from '../helpers/packed.js';
 import { assertAnswersAsInReadme, childrenOf, followSteps, startImage } from '../helpers/new-project.js';
-import { ROOT, eventually, fixture, runCommand, startServer } from '../helpers/server.js';
+import { eventually, fixture, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 const FILES = [
@@ -81,12 +81,6 @@ test('no folder given, and an app of that name, are different errors', async () 
   const app = runCommand(['./new', '--port', '0'], { cwd: join(folder, 'apps') });
   assert.equal((await app.ended).code, 2);
   assert.match(app.stderr(), /^banana-serve: \.\/new is a folder without app\.ts, /);
-});
-
-test('docs/deploy.md shows the very Dockerfile', async () => {
-  const page = await readFile(`${ROOT}docs/deploy.md`, 'utf8');
-  const [, shown] = /```dockerfile\n([\s\S]*?)```/.exec(page) ?? [];
-  assert.equal(shown, await readFile(join(project, 'Dockerfile'), 'utf8'));
 });
 
 describe('as process 1 of its own PID namespace', { skip: needs('unshare') }, () => {

@@ -8,6 +8,8 @@ import { ROOT } from '../helpers/server.js';
 
 const PAGE = readFileSync(`${ROOT}docs/deploy.md`, 'utf8');
 
+const TEMPLATE = `${ROOT}templates/new/Dockerfile.template`;
+
 function blocksOf(language: string): string[] {
   return [...PAGE.matchAll(new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``, 'g'))].map(
     ([, block = '']) => block,
@@ -47,7 +49,8 @@ test('each flag that its sentences name is one of this server', () => {
 });
 
 test('image and systemd start the server with the same command', () => {
-  const [, inImage = ''] = /^CMD (\[.*\])$/m.exec(blocksOf('dockerfile').join()) ?? [];
+  const [, inImage = ''] =
+    /^CMD (\[.*\])$/m.exec(readFileSync(TEMPLATE, 'utf8').replace('{{app}}', 'app.ts')) ?? [];
   const [, inUnit = ''] = /^ExecStart=\/usr\/bin\/(.*)$/m.exec(blocksOf('ini').join()) ?? [];
   assert.deepEqual(JSON.parse(inImage), inUnit.split(' '));
 });

@@ -19,8 +19,15 @@ async function asked(
     readModelEntry(name, { app: './app.mjs', ...own }, name, keys),
   );
   const resolved = resolveOptions([{ values: flags, where: (name) => `--${name}` }]);
-  const given = { app: null, appPlace: '', workerCommand: null, isMmsMode: false, stop: undefined };
-  const { plans, store } = await planFirstModels({ ...given, entries, cwd, resolved });
+  const given = { app: null, appPlace: '', workerCommand: null, isMmsMode: false };
+  const { plans, store } = await planFirstModels({
+    ...given,
+    hasWholeUrls: false,
+    stop: undefined,
+    entries,
+    cwd,
+    resolved,
+  });
   store.close();
   return Object.fromEntries(plans.map(({ spec }) => [spec.name, asksForBatches(spec)]));
 }

@@ -52,7 +52,7 @@ for (const [path, message] of [
   ['folder', '--mms-config folder: this is a folder; give a file.'],
   [
     'sagemaker',
-    '--mms-config sagemaker: no such file. The profile of that name does not exist here; write a file instead, with inference_address=http://0.0.0.0:$$SAGEMAKER_BIND_TO_PORT$$ and the other values of the platform.',
+    '--mms-config sagemaker: no such file. There is no such profile here: give the argument serve instead (docs/sagemaker.md).',
   ],
 ] as const)
   test(`--mms-config ${path} is refused`, (t) => {

@@ -268,3 +268,36 @@ test('urls lists everything visible that may be a model, sorted, even if it cann
   ];
   assert.deepEqual(await storeAt(t, folderOf(t, files)).urls(), ['a.ts', 'b', 'c.mjs', 'f.mar', 'g.py']);
 });
+
+const WHOLE: readonly (readonly [url: (store: string) => string, found: string | RegExp])[] = [
+  [(store) => `${store}/hash/model`, 'hash/model/app.mjs'],
+  [(store) => `${store}//hash/./model/`, 'hash/model/app.mjs'],
+  [() => 'hash/model', /^Invalid model url: hash\/model\. It must be the path of a folder below \//],
+  [() => '/hash/model', /^Invalid model url/],
+  [(store) => `${store}-beside/hash`, /^Invalid model url/],
+  [(store) => `${store}/hash/model/app.mjs`, /^Invalid model url/],
+  [(store) => `${store}/`, /^Model not found in model store/],
+  [(store) => `${store}/none`, /^Model not found in model store/],
+  [(store) => `${store}/hash/../../etc`, /^Relative path is not allowed/],
+  [(store) => `${store}/out`, /a link points outside the store/],
+  [() => 'https://models.example.com/a.tar.gz', /not allowed \(allowed_urls\)/],
+];
+
+for (const [url, expected] of WHOLE)
+  test(`a store of whole paths, asked for ${url('<store>')}: ${String(expected)}`, async (t) => {
+    const folder = folderOf(t, ['hash/model/app.mjs']);
+    symlinkSync(tmpdir(), join(folder, 'out'));
+    const store = new ModelStore(folder, { allowedUrls: NO_URLS, defaultHandler: null }, true);
+    t.after(() => store.close());
+    const found = store.find({ url: url(folder), name: 'm' });
+    if (typeof expected === 'string') assert.equal((await found).app, join(folder, expected));
+    else await assert.rejects(found, ({ message }: Error) => expected.test(message));
+  });
+
+test('a store of whole paths has one version of each model, the highest', async (t) => {
+  const folder = folderOf(t, ['m/1/model.onnx', 'm/2/model.onnx']);
+  const store = new ModelStore(folder, { allowedUrls: NO_URLS, defaultHandler: null }, true);
+  t.after(() => store.close());
+  const { app, version, others } = await store.find({ url: `${folder}/m`, name: 'm' });
+  assert.deepEqual([app, version, others], [join(folder, 'm/2/model.onnx'), '1', []]);
+});

@@ -1,0 +1,73 @@
+/** SageMaker's argument and its environment, as options of a server. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readEnvironment } from '../../../supervisor/options/environment.js';
+import { resolveOptions, type OptionSource } from '../../../supervisor/options/resolve.js';
+import { planSageMaker, strayPorts } from '../../../supervisor/plan/sagemaker.js';
+import { appFolder } from '../../worker/app-folder.js';
+
+const MULTI_MODEL = { SAGEMAKER_MULTI_MODEL: 'true' };
+const flags = (values: OptionSource['values']): OptionSource => ({ values, where: (name) => `--${name}` });
+
+test('the model is that of the folder, unless the command or a file names an app', (t) => {
+  const base = appFolder(t, { 'model/app.mjs': '' });
+  const env = { SAGEMAKER_BASE_DIR: base };
+  const { app, hasWholeUrls, source } = planSageMaker(null, resolveOptions([]), env);
+  assert.deepEqual([app, hasWholeUrls, source.values], [join(base, 'model'), false, { port: 8080 }]);
+  assert.equal(planSageMaker('./app.ts', resolveOptions([]), env).app, './app.ts');
+});
+
+test('without that folder, and with an app beside many models, nothing starts', () => {
+  assert.throws(
+    () => planSageMaker(null, resolveOptions([]), {}),
+    /serve is SageMaker's argument, and there is no folder \/opt\/ml\/model\. To serve an app, name it/,
+  );
+  assert.throws(
+    () => planSageMaker('./app.ts', resolveOptions([]), MULTI_MODEL),
+    /^ServeError: SAGEMAKER_MULTI_MODEL=true: .*leave out the app \.\/app\.ts\.$/,
+  );
+});
+
+const PORTS: readonly (readonly [
+  what: string,
+  flag: number | undefined,
+  env: NodeJS.ProcessEnv,
+  port: number,
+])[] = [
+  ['8080 by default', undefined, {}, 8080],
+  ["the image's own is used where SageMaker names none", undefined, { BANANA_PORT: '9' }, 9],
+  ["SageMaker's", undefined, { SAGEMAKER_BIND_TO_PORT: '8099', BANANA_PORT: '9', PORT: '10' }, 8099],
+  ['a flag wins', 7, { SAGEMAKER_BIND_TO_PORT: '8099' }, 7],
+];
+for (const [what, port, env, expected] of PORTS)
+  test(`the port of calls, which is that of management for many models: ${what}`, (t) => {
+    const above = [flags({ port }), readEnvironment(env).source];
+    const multi = { ...MULTI_MODEL, SAGEMAKER_BASE_DIR: appFolder(t, {}) };
+    const { source, hasWholeUrls } = planSageMaker(null, resolveOptions(above), multi);
+    const { options } = resolveOptions([...above, source]);
+    assert.deepEqual([options.port, options.managementPort, hasWholeUrls], [expected, expected, true]);
+    assert.deepEqual([options.host, options.defaultWorkers, options.ping], ['0.0.0.0', 1, 'always-200']);
+  });
+
+test('what the operator has set for many models wins, and the folder is made', (t) => {
+  const base = appFolder(t, {});
+  const above = [flags({ defaultWorkers: 2, ping: 'health' })];
+  const { source } = planSageMaker(null, resolveOptions(above), { ...MULTI_MODEL, SAGEMAKER_BASE_DIR: base });
+  const { options } = resolveOptions([...above, source]);
+  const { modelStore, defaultWorkers, ping } = options;
+  assert.deepEqual([modelStore, defaultWorkers, ping], [join(base, 'models'), 2, 'health']);
+});
+
+test('a second port outside the range that SageMaker leaves is warned of', () => {
+  const RANGE = { SAGEMAKER_SAFE_PORT_RANGE: '20000-20009' };
+  const strays = (values: object, env: NodeJS.ProcessEnv = RANGE): string[] =>
+    strayPorts(resolveOptions([flags({ ...values })]).options, env);
+  assert.deepEqual(strays({ metricsPort: 9404, managementPort: 20_010 }), [
+    '--management-port 20010 is not in SAGEMAKER_SAFE_PORT_RANGE 20000-20009',
+    '--metrics-port 9404 is not in SAGEMAKER_SAFE_PORT_RANGE 20000-20009',
+  ]);
+  assert.deepEqual(strays({ port: 8080, managementPort: 8080, metricsPort: 20_009 }), []);
+  assert.deepEqual(strays({ managementPort: '/m.sock', metricsPort: 20_000 }), []);
+  assert.deepEqual(strays({ metricsPort: 9404 }, {}), []);
+});
