@@ -306,6 +306,44 @@ test('a client with generated types calls every operation of an example', LIMIT,
     });
 });
 
+/** Compiles if, and only if, the types are those of the schemas: a field with a default need not be sent. */
+const CALLS_SCHEMAS = `
+import createClient from 'openapi-fetch';
+import type { paths } from './api.js';
+const client = createClient<paths>({ baseUrl: '' });
+const { data } = await client.POST('/zod', { body: { prompt: 'hello' } });
+if (data && 'text' in data) console.log(data.text satisfies string);
+// @ts-expect-error the answer has no such field
+if (data && 'text' in data) console.log(data.txt);
+for (const path of ['/zod', '/valibot', '/arktype'] as const) {
+  await client.POST(path, { body: { prompt: 'hello', steps: 5 } });
+  // @ts-expect-error the field is named prompt
+  await client.POST(path, { body: { promt: 'hello' } });
+  // @ts-expect-error it is text
+  await client.POST(path, { body: { prompt: 5 } });
+}
+await client.POST('/tree', { body: { name: 'root', children: [{ name: 'leaf', children: [] }] } });
+// @ts-expect-error a child has a name
+await client.POST('/tree', { body: { name: 'root', children: [{ children: [] }] } });
+`;
+
+test(
+  'a client generated from schemas compiles with the right fields, and not with wrong ones',
+  LIMIT,
+  async (t) => {
+    const server = await startServer(fixture('schemas-potassium.mjs'), { t });
+    await server.until(({ state }) => state === 'ready', 60_000);
+    const folder = appFolder(t, { 'package.json': '{"type":"module"}', 'calls.ts': CALLS_SCHEMAS });
+    symlinkSync(`${ROOT}node_modules`, join(folder, 'node_modules'));
+    const args = GENERATE.replace(SHOWN_URL, server.url).split(' ');
+    await run(`${BIN}/openapi-typescript`, args, { cwd: folder });
+    await run(`${BIN}/tsc`, [...STRICT, ...TARGET, 'calls.ts'], { cwd: folder }).catch(
+      ({ stdout }: { stdout: string }) => assert.fail(stdout),
+    );
+    await server.stop();
+  },
+);
+
 /** The examples take no tensors, and answer these with errors of their own. */
 const TAKES_TENSORS = /\/infer$/;
 
