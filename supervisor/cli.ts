@@ -66,7 +66,6 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
   try {
     refuseSecondFile(argv);
     command.parse(withFlagForEachModel(argv, process.cwd()));
-    refuseSecondApp(command);
   } catch (thrown) {
     if (thrown instanceof ServeError) return explainFailure(thrown);
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 'drained' : 'config';
@@ -148,7 +147,7 @@ function describeCommand(onNew: (folder: string, kind: ProjectName) => void, isH
     .configureOutput({ outputError: (text) => printError(refusalText(text)) })
     .addHelpText('after', helpTail(isHelpShort))
     .helpCommand(false)
-    .action(() => {});
+    .action(() => refuseSecondApp(command));
   command
     .command('new')
     .description('Writes a small project into a new folder: app, test, types, Dockerfile.')
