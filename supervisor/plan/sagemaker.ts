@@ -18,7 +18,7 @@ interface SageMakerPlan {
 
 const MULTI_MODEL = 'SAGEMAKER_MULTI_MODEL=true';
 
-/** `app`: the one that the operator has named. `set`: what the operator has set. @throws SERVE_CONFIG */
+/** `app`: the one that the operator has named. The options: what the operator has set. @throws SERVE_CONFIG */
 export function planSageMaker(
   app: string | null,
   { options, explicit }: ResolvedOptions,
