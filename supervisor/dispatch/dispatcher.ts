@@ -333,7 +333,7 @@ export class Dispatcher {
       else call.giveBack(false);
     }
     if (isReady && calls.length > 0) this.#give(worker, calls);
-    this.pump();
+    this.#pump();
   }
 
   /** Number of calls that workers could begin now. */

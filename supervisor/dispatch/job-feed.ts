@@ -6,9 +6,7 @@ import type { BatchWorker } from './batcher.js';
 import type { Call, ReadyWorker } from './call.js';
 
 export interface JobFeed {
-  /** Whether a job may be due for a worker that pulls now; only the pull finds out. */
-  readonly mayHaveDue: boolean;
-  /** Number of due jobs that wait in the store, as far as this process knows. */
+  /** Number of due jobs that wait in the store, as far as this process knows; only a pull finds out. Zero while none may begin. */
   readonly waiting: number;
   /** Whether due jobs wait that only the app, which no worker has loaded yet, can tell to have a route. */
   readonly needsApp: boolean;
@@ -23,7 +21,6 @@ export interface JobFeed {
 
 /** The feed of a model without such jobs. */
 export const NO_FEED: JobFeed = {
-  mayHaveDue: false,
   waiting: 0,
   needsApp: false,
   pull: () => Promise.resolve([]),
@@ -39,6 +36,7 @@ export class JobPulls {
   /** Workers that got a call while jobs waited: the next thing that they get is a job. */
   readonly #jobIsNext = new WeakSet<ReadyWorker>();
   #isAwake = false;
+  #wakes = 0;
 
   /** `onPulled` gets the jobs of each pull, which may be none. */
   constructor(feed: JobFeed, onPulled: (worker: ReadyWorker, calls: readonly Call[]) => void) {
@@ -53,13 +51,14 @@ export class JobPulls {
 
   /** Whether a job may be due. Once none is, the store is not asked again before `wake`: a call makes no job due. */
   get mayHaveDue(): boolean {
-    this.#isAwake &&= this.#feed.mayHaveDue;
+    this.#isAwake &&= this.#feed.waiting > this.count;
     return this.#isAwake;
   }
 
   /** A job may be due now. */
   wake(): void {
     this.#isAwake = true;
+    this.#wakes += 1;
   }
 
   /** Number of places of the worker that are kept free for jobs. */
@@ -92,9 +91,11 @@ export class JobPulls {
       if (worker.load >= worker.places || this.#workers.has(worker)) continue;
       if (worker.isFrozen && !areAllFrozen) continue;
       this.#workers.add(worker);
+      const wakes = this.#wakes;
       void this.#feed.pull(worker).then((calls) => {
         this.#workers.delete(worker);
         this.#jobIsNext.delete(worker);
+        this.#isAwake = calls.length > 0 || wakes !== this.#wakes; // else another one would find nothing either
         this.#onPulled(worker, calls);
       });
     }

@@ -29,10 +29,6 @@ export class ModelFeed implements JobFeed {
   readonly #begins: Begins;
   /** The model takes no job any more. */
   readonly close: () => void;
-  #pulls = 0;
-  /** A pull has found nothing, and the model was not woken since: another one would find nothing either. */
-  #isDry = false;
-  #wakes = 0;
 
   constructor(model: FedModel, store: JobStore, begins: Begins, close: () => void) {
     this.#model = model;
@@ -43,10 +39,6 @@ export class ModelFeed implements JobFeed {
 
   get model(): string {
     return this.#model.name;
-  }
-
-  get mayHaveDue(): boolean {
-    return !this.#isDry && this.waiting > this.#pulls;
   }
 
   get waiting(): number {
@@ -66,24 +58,17 @@ export class ModelFeed implements JobFeed {
     return isMeant(place, target) && target.routes.has(place.route);
   }
 
-  async pull(worker: BatchWorker): Promise<readonly Call[]> {
+  pull(worker: BatchWorker): Promise<readonly Call[]> {
     const { routes, ...target } = this.#target();
     const sizes = Array.from(
       routes,
       ([route, batch]) => [route, Math.min(batch, worker.maxBatch(route))] as const,
     );
-    const wakes = this.#wakes;
-    this.#pulls += 1;
-    const jobs = await this.#begins.begin({ ...target, routes: new Map(sizes) });
-    this.#pulls -= 1;
-    if (jobs.length === 0 && wakes === this.#wakes) this.#isDry = true;
-    return jobs;
+    return this.#begins.begin({ ...target, routes: new Map(sizes) });
   }
 
   /** A job of the model may be due. */
   wake(): void {
-    this.#wakes += 1;
-    this.#isDry = false;
     this.#model.pump();
   }
 

@@ -72,7 +72,7 @@ export function countedJobs(store: JobStore = new MemoryStore(MEMORY)): KeptJobs
 /** Pulls the jobs of the model `name` as they come; `onJob` gets each one, which nothing runs. */
 export function pullJobs(jobs: KeptJobs, name: string, onJob: (call: Call) => void): void {
   const pump = (): void => {
-    if (!feed.mayHaveDue) return;
+    if (feed.waiting === 0) return;
     void feed.pull({ maxBatch: () => 1 } as unknown as BatchWorker).then((pulled) => pulled.forEach(onJob));
   };
   const routes = new Map([['/', 1]]);
