@@ -17,7 +17,8 @@ export const EXIT_CODES = {
   },
   app: {
     code: 3,
-    meaning: 'No worker can start: the app cannot be loaded, its init fails, or workers keep dying.',
+    meaning:
+      'No worker can start: the app cannot be loaded, its init fails, or workers keep dying; the log says why.',
   },
   listen: { code: 4, meaning: 'The port or socket cannot be opened.' },
   cut: { code: 5, meaning: 'Stopped by a signal; the drain timeout passed and some calls were cut off.' },

@@ -18,7 +18,7 @@ import { keyOf, moveKeyProtocol } from './access/api-keys.js';
 import { Cors, isPreflight, pageMistake } from './access/cors.js';
 import { managementMistake, metricsMistake } from './access/management-access.js';
 import { prefersAsync } from './call/find-route.js';
-import { koaAnswers } from './answer/koa-answers.js';
+import { koaAnswers, type WriteAnswer } from './answer/koa-answers.js';
 import type { Failure, Operation } from './dialects/dialect.js';
 import { MAIN_DIALECTS, claim, type Dialects } from './dialects/index.js';
 import type { HttpHandler } from './socket/http-server.js';
@@ -56,8 +56,13 @@ export class FrontHandler implements HttpHandler {
     const context = this.#newContext(request, response, path ?? written, false);
     this.#cors?.mark(request, response);
     const operation = claim(context, this.#dialects, path !== null);
+    this.#proceed(context, operation, path === null ? pathMistake() : hostMistake(request));
+  }
+
+  /** Answers the request, unless its operation leaves it to other dialects: then it comes here again, once. */
+  #proceed(context: RequestContext, operation: Operation, mistake: ServeError | null): void {
+    const { request, response } = context;
     if (operation.counts) this.#backend.posts.count += 1;
-    const mistake = path === null ? pathMistake() : hostMistake(request);
     if (mistake !== null) {
       refuseRequest(context, mistake, { timing: NO_TIME, close: true }); // its client may not know HTTP/1.1
       return;
@@ -72,10 +77,31 @@ export class FrontHandler implements HttpHandler {
       refuseRequest(context, refusal, { timing: NO_TIME });
       return;
     }
-    act(context, operation, this.#withKoa)?.catch((thrown: unknown) => {
+    this.#act(context, operation)?.catch((thrown: unknown) => {
       this.#backend.log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
       answerError(context, new ServeError('SERVE_INTERNAL'));
     });
+  }
+
+  /** Carries out the operation. Rejects only because of a bug in the server. */
+  #act(context: RequestContext, { act, methods }: Operation): Promise<void> | void {
+    if ('target' in act) return answerCall(context, act, methods);
+    if ('write' in act) return this.#write(context, act.write);
+    if ('answer' in act) return act.answer(context);
+    if ('find' in act)
+      return act.find(context).then((write) => {
+        if (write !== null) return this.#write(context, write);
+        const inOrder = this.#dialects.inOrder.filter((one) => one !== context.dialect);
+        return this.#proceed(context, claim(context, { ...this.#dialects, inOrder }, true), null);
+      });
+    const { code } = act.refuse;
+    const isMethod = code === 'SERVE_METHOD_NOT_ALLOWED' || code === 'SERVE_UPGRADE_REQUIRED';
+    refuseRequest(context, act.refuse, isMethod ? { timing: NO_TIME, allow: methods } : { timing: NO_TIME });
+  }
+
+  async #write(context: RequestContext, write: WriteAnswer): Promise<void> {
+    const error = await this.#withKoa(context, write);
+    context.backend.observer.answered(context, context.response.statusCode, error);
   }
 
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): boolean {
@@ -187,21 +213,4 @@ function originMistake({
   const { keys, options } = backend;
   const isChecked = isWebSocket ? !keys.required || options.corsOrigin !== null : counts && !keys.required;
   return isChecked ? pageMistake(request, options.corsOrigin) : null;
-}
-
-/** Carries out the operation. Rejects only because of a bug in the server. */
-function act(
-  context: RequestContext,
-  { act, methods }: Operation,
-  withKoa: ReturnType<typeof koaAnswers>,
-): Promise<void> | void {
-  if ('target' in act) return answerCall(context, act, methods);
-  if ('write' in act)
-    return withKoa(context, act.write).then((error) => {
-      context.backend.observer.answered(context, context.response.statusCode, error);
-    });
-  if ('answer' in act) return act.answer(context);
-  const { code } = act.refuse;
-  const isMethod = code === 'SERVE_METHOD_NOT_ALLOWED' || code === 'SERVE_UPGRADE_REQUIRED';
-  refuseRequest(context, act.refuse, isMethod ? { timing: NO_TIME, allow: methods } : { timing: NO_TIME });
 }

@@ -40,6 +40,8 @@ export interface BeginsOptions {
 }
 
 export interface JobsListener {
+  /** Called once for every job that begins here for the first time. */
+  onBegun(begun: BegunJob): void;
   /** Called once for every job that has ended here. */
   onEnded(ended: EndedJob): void;
   /** An attempt has failed, and another one will follow. */
@@ -170,6 +172,7 @@ export class Begins {
     this.#attempts.add(over.promise);
     void over.promise.then(() => this.#attempts.delete(over.promise));
     this.#running.set(id, job);
+    if (attempt === 1) this.#options.listener?.onBegun?.(begun);
     return job;
   }
 

@@ -178,6 +178,11 @@ export interface AnsweredJob<Body = Buffer> {
   readonly body: Body | null;
 }
 
+/** A job whose webhook gets its begin, or its end. */
+export interface PostedJob extends Pick<AnsweredJob, 'call' | 'body'> {
+  readonly record: JobRecord;
+}
+
 /** A webhook that a store keeps: that of a job which has ended, or one of an app. */
 export type KeptWebhook<Body = Buffer> =
   ({ readonly of: 'job' } & AnsweredJob<Body>) | { readonly of: 'app'; readonly webhook: Webhook };

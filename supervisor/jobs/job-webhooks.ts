@@ -1,9 +1,9 @@
 /**
- * Posts the ends of jobs to their webhooks, and sends the webhooks that a process that died has left in the store: it looks
+ * Posts the begins and ends of jobs to their webhooks, and sends the webhooks that a process that died has left in the store: it looks
  * for those from time to time. One that the store keeps and that finds no room among those that are owed waits without its
  * body until there is some.
  */
-import type { AnsweredJob, KeptWebhook } from './job-record.js';
+import type { AnsweredJob, BegunJob, KeptWebhook, PostedJob } from './job-record.js';
 import type { StoreGuard } from './store-guard.js';
 import type { Webhook, WebhookKeeper, Webhooks } from '../webhooks/webhooks.js';
 
@@ -27,7 +27,7 @@ interface WaitingWebhook {
 export class JobWebhooks {
   readonly #webhooks: Webhooks;
   readonly #store: StoreGuard | null;
-  readonly #webhookOf: (job: AnsweredJob) => Webhook | null;
+  readonly #webhookOf: (job: PostedJob) => Webhook | null;
   /**
    * Waiting webhooks by the origins of their receivers, in order and without their bodies; a line without webhooks is
    * removed. A receiver that is down holds up no other.
@@ -37,8 +37,8 @@ export class JobWebhooks {
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  /** `store`: null if no store keeps webhooks. `webhookOf`: makes the webhook that posts the end of a job; null: none does. */
-  constructor(webhooks: Webhooks, store: StoreGuard | null, webhookOf: (job: AnsweredJob) => Webhook | null) {
+  /** `store`: null if no store keeps webhooks. `webhookOf`: makes the webhook that posts the begin or the end of a job; null: none does. */
+  constructor(webhooks: Webhooks, store: StoreGuard | null, webhookOf: (job: PostedJob) => Webhook | null) {
     this.#webhooks = webhooks;
     this.#store = store;
     this.#webhookOf = webhookOf;
@@ -50,6 +50,12 @@ export class JobWebhooks {
     await this.#sendWaiting();
     await this.#take(this.#store);
     if (!this.#isClosed) this.#timer = setTimeout(() => void this.start(), LOOK_MS).unref();
+  }
+
+  /** Posts the begin of a job that has a webhook. */
+  postBegin({ record, call }: BegunJob): void {
+    const webhook = this.#webhookOf({ record, call, body: null });
+    if (webhook !== null) this.#webhooks.send(webhook);
   }
 
   /** Posts the end of a job that has a webhook. The result of one that waits is read from the store again. */

@@ -45,6 +45,8 @@ export interface AcceptedCall
     Pick<NewJob, 'key'>,
     Pick<StoredCall, 'dialect' | 'hasKey' | 'isBackground' | 'webhook'>,
     Pick<JobRecord, 'isPinned' | 'maxAttempts' | 'priority' | 'ttlMs'> {
+  /** Chosen by the client, whose key it is too; left out: a new one. */
+  readonly id?: string;
   readonly delayMs: number;
   readonly call: CallMessage;
   /** Belongs to the store once the call is accepted as a new job. */
@@ -157,7 +159,7 @@ export class KeptJobs {
    * client may be answered. @throws SERVE_NOT_KEPT, SERVE_KEY_CONFLICT, SERVE_BODY_TOO_LARGE; then it is not run, and the caller keeps the body
    */
   async accept(accepted: AcceptedCall): Promise<JobRecord> {
-    const job = newJob(this.#options.newId(), accepted);
+    const job = newJob(accepted.id ?? this.#options.newId(), accepted);
     const acceptance = await this.guard
       .ask(
         (store) => store.accept(job),

@@ -3,12 +3,13 @@ import { ServeError, isAppsRefusal } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/text/headers.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { callFacts } from '../dispatch/call.js';
+import { JOB_POSTS } from '../http/dialects/job-posts.js';
 import { BANANA_CLIENTS, clientHeaderNames } from '../http/access/client-headers.js';
 import { errorBody, statusOf } from '../http/answer/house-error.js';
 import { isJson } from '../http/call/find-route.js';
 import type { CountedRequest, RequestObserver } from '../http/request/request-context.js';
 import type { EndedJob } from '../jobs/begins.js';
-import type { AnsweredJob } from '../jobs/job-record.js';
+import { hasEnded, type AnsweredJob, type PostedJob } from '../jobs/job-record.js';
 import { wrongPaths } from '../models/model-log.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
@@ -82,23 +83,31 @@ function requestOf({ call }: EndedJob, model: Model | null): CountedRequest {
 const NAMES = clientHeaderNames([BANANA_CLIENTS]);
 
 /**
- * An answer, if it is JSON. A background route's caller has no other place to look for a failure: its webhook gets errors,
+ * An answer, if it is JSON, or what the dialect of the call posts. A background route's caller has no other place to look for a failure: its webhook gets errors,
  * and answers that are no success, too. Its id is that of the job, whichever process sends it.
  */
-export function webhookOf({ record, call, body }: AnsweredJob): Webhook | null {
+export function webhookOf(job: PostedJob): Webhook | null {
+  const { record, call, body } = job;
   const { webhook: url, requestId, isBackground } = call;
-  const { result } = record.end;
   const base = { id: `msg_${record.id}`, url, requestId };
-  const error = errorOf({ record });
-  if (error !== null) {
-    if (!isBackground) return null;
-    const json = Buffer.from(errorBody(error, requestId, { status: statusOf(error) }));
-    return { ...base, body: json, contentType: 'application/json' };
+  const json = { ...base, contentType: JSON_TYPE };
+  const post = JOB_POSTS.get(call.dialect);
+  if (post !== undefined) {
+    const posted = post(job);
+    const id = hasEnded(record) ? base.id : `${base.id}_begin`;
+    return posted === null ? null : { ...json, id, body: posted };
   }
+  if (!hasEnded(record)) return null;
+  const { result } = record.end;
+  const error = errorOf({ record });
+  if (error !== null)
+    return isBackground ? { ...json, body: errorBody(error, requestId, { status: statusOf(error) }) } : null;
   if (body === null || result === null || !isJson(result.head.contentType)) return null;
   const { status, contentType } = result.head;
   return isBackground || status < 300 ? { ...base, body, contentType } : null;
 }
+
+const JSON_TYPE = 'application/json';
 
 /** The error with which a job has ended; null if it succeeded. */
 function errorOf({ record: { end, begunAt } }: Pick<AnsweredJob, 'record'>): ServeError | null {

@@ -24,6 +24,7 @@ const BODIES: Readonly<Record<string, readonly [body: string, contentType: strin
   ],
   'open-inference': ['{"inputs":[]}', 'image/png', {}],
   embeddings: ['{"input":"é"}', 'image/png', { input: ['é'] }],
+  cog: ['{"input":"é"}', 'image/png', 'é'],
   rerank: ['{"query":"é","documents":["a"]}', 'image/png', { query: 'é', documents: ['a'] }],
 };
 

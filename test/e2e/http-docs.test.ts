@@ -44,6 +44,7 @@ for (const { 'content type': types = '', 'read as': format } of tableRows(
 
 /** The shapes of errors of which a row says that they are another dialect's. */
 const SHAPES: readonly (readonly [name: string, shape: RegExp])[] = [
+  ['Cog', /^\{"detail":/],
   ['Multi Model Server', /^\{\n {2}"code": 404,\n/],
   ['Open Inference Protocol', /^\{"error":"Request for unknown model: /],
 ];
@@ -84,6 +85,38 @@ describe('docs/http.md, requested', { timeout: 240_000 }, () => {
       if (response.status >= 400) assert.match(text, shape);
     });
   }
+
+  test('where paths collide, each belongs to whom the page says', async () => {
+    const send = async (line: string, body?: string): Promise<unknown> => {
+      const [method = '', path = ''] = line.replace('{x}', 'echoes').split(' ');
+      const reply = await fetch(server.url + path, { method, body: body ?? null });
+      return reply.json();
+    };
+    const has = async (line: string, members: object, body?: string): Promise<void> => {
+      const given = (await send(line, body)) as object;
+      assert.deepEqual({ ...given, ...members }, given, line);
+    };
+    const prediction = { id: 'echoes', status: 'succeeded', output: 2 };
+    const rows: Readonly<Record<string, (line: string) => Promise<void>>> = {
+      'POST /predictions/{x}': async (line) => assert.equal(await send(line, '1'), 1),
+      'PUT /predictions/{x}': async (line) => {
+        assert.equal(await send('GET /predictions/{x}'), null, 'a call of the model');
+        await has(line, prediction, '{"input":2}');
+      },
+      'GET /predictions/{x}': (line) => has(line, prediction),
+      'POST /predictions/{x}/cancel': (line) => has(line, prediction),
+      'GET /v1/models/{x}': (line) => has(line, { object: 'model', ready: true }),
+      'POST /v2/rerank': async (line) => {
+        const { error } = (await send(line, '{}')) as { error: { message: string } };
+        assert.match(error.message, /task rerank/);
+      },
+    };
+    const lines = tableRows('http.md', 'Who answers what', 'shared path').map(
+      (row) => row['shared path'] ?? '',
+    );
+    assert.deepEqual(lines, Object.keys(rows));
+    for (const line of lines) await rows[line]?.(line);
+  });
 
   test('the headers of an answer are those of the page', async () => {
     const { headers } = await ask(server, {});

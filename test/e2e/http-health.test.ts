@@ -137,6 +137,7 @@ withOneRuntime(({ app }) => {
       assert.equal(status, 503);
       assert.match(text, /^\{"state":"failing","reason":"No worker of this model can start: /);
       assert.deepEqual(await get(server, '/livez'), [200, '{"state":"alive"}']);
+      assert.deepEqual(await get(server, '/health-check'), [200, '{"status":"DEFUNCT"}']);
       const refused = await ask(server, {});
       assert.equal(refused.status, 503);
       assert.ok(Number(refused.headers.get('retry-after')) >= 1);

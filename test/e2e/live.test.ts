@@ -55,6 +55,7 @@ describe('a viewer', LIMIT, () => {
         paths: [
           { path: '/', dialect: 'banana', isDeprecated: false },
           { path: '/models/works/', dialect: 'banana', isDeprecated: false },
+          { path: '/predictions', dialect: 'cog', isDeprecated: false },
           { path: '/predictions/works', dialect: 'mms', isDeprecated: false },
           { path: '/predictions/works/1', dialect: 'mms', isDeprecated: false },
           { path: '/models/works/invoke', dialect: 'mms', isDeprecated: false },

@@ -69,7 +69,7 @@ withOneRuntime(({ app }) => {
       ['POST /predictions/echoes/1', '1'],
       ['POST /predictions/echoes/1/and/more', '1'],
       ['POST /predictions/%65choes', '1'],
-      ['PUT /predictions/echoes', '1'],
+      ['PUT /predictions/echoes/1', '1'],
       ['PATCH /predictions/echoes', '1'],
       ['DELETE /predictions/echoes', '1'],
       ['POST /predictions/kinds', '{"got":1}'],
@@ -145,7 +145,7 @@ withOneRuntime(({ app }) => {
       assert.equal(headers.get('allow'), 'GET, POST, PUT, PATCH, DELETE, OPTIONS');
     });
 
-    for (const path of ['/predictions', '/nobody/predict', '/models/echoes/other', '/models/a/b/c/d'])
+    for (const path of ['/nobody/predict', '/models/echoes/other', '/models/a/b/c/d'])
       test(`POST ${path} is 404 here, as on our own paths`, async () => {
         const { status, text } = await send('POST', path);
         assert.equal(status, 404);

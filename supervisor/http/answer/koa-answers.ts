@@ -1,9 +1,11 @@
 /** Lets dialects answer with Koa: they set status, type and body on its context. The only module that uses Koa, also to negotiate. */
 import Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { ServeError, describeThrown } from '../../../protocol/errors.js';
 import type { Log } from '../../observe/log.js';
 import { loggedPath } from '../../observe/control-characters.js';
+import { inTurns } from '../json/slices.js';
 import { writtenPath } from '../socket/request-facts.js';
 import { turns } from '../socket/shared-turns.js';
 import { answerError, commonHeaders } from './own-answers.js';
@@ -22,6 +24,19 @@ export interface AnswerContext {
   /** Bytes, text, a stream, or data that is sent as JSON. */
   body: unknown;
   set(name: string, value: string): void;
+}
+
+/** A body, in pieces that are made as they are sent. */
+export interface Pieces {
+  readonly pieces: Iterable<Buffer>;
+  /** The size of all pieces together. */
+  readonly bytes: number;
+}
+
+/** Sends the pieces as the client takes them: thousands may request one result. */
+export function sendInTurns(ctx: AnswerContext, { pieces, bytes }: Pieces): void {
+  ctx.body = Readable.from(inTurns(pieces), { objectMode: false });
+  ctx.length = bytes;
 }
 
 export type WriteAnswer = (ctx: AnswerContext, context: RequestContext) => void | Promise<void>;

@@ -28,7 +28,7 @@ import { type Webhooks, newWebhookId } from '../../webhooks/webhooks.js';
 import { answerAccepted, answerStarted } from '../answer/job-answers.js';
 import type { Body } from '../socket/body-memory.js';
 import { onceClosed, queryOf, writtenPath } from '../socket/request-facts.js';
-import { idempotencyKey, type WishedJob } from './wished-job.js';
+import { idempotencyKey, keyOfId, type WishedJob } from './wished-job.js';
 
 /** Answers every request; rejects only because of a bug in the server. `methods`: those of the path, for `Allow`. */
 export async function answerCall(context: RequestContext, plan: CallPlan, methods: string): Promise<void> {
@@ -53,7 +53,8 @@ export async function answerCall(context: RequestContext, plan: CallPlan, method
     const routed = routeCall(context, plan, target, routes, limitMs);
 
     const body = await receiveBody(request, limits, place);
-    const opened = plan.open === undefined ? null : await plan.open(context, body);
+    const { open } = routed.plan; // an app's own route has none
+    const opened = open === undefined ? null : await open(context, body);
 
     const stored = submitCall(context, routed, body, opened, place);
     if (stored !== null) await stored;
@@ -178,16 +179,23 @@ async function submitJob(
   const noWorker = model.dispatcher.noWorkerError();
   if (noWorker !== null) throw noWorker; // the client can still be answered with it
   const { idempotencyKey: key, ...wished } = wishes;
+  const own = opened?.job;
+  const { pieces } = input;
   const scoped =
-    key === null ? null : await idempotencyKey(context, key, message, input.pieces, opened?.key ?? null);
+    own?.isNamed === true
+      ? await keyOfId(own.id, message, pieces)
+      : key === null
+        ? null
+        : await idempotencyKey(context, key, message, pieces, opened?.key ?? null);
   const accepted = await context.backend.jobs.accept({
+    ...(own === undefined ? {} : { id: own.id }),
     call: { ...message, headers: withoutSecrets(message.headers, context.headerNames.keys) },
     body: input,
     key: scoped,
     dialect: context.dialect.name,
     hasKey: context.hasKey,
     isBackground: route.kind === 'background',
-    webhook: route.webhook,
+    webhook: own?.webhook ?? route.webhook,
     isPinned: typeof plan.target === 'object' && plan.target.namesVersion === true,
     maxAttempts: route.attempts,
     ...wished,

@@ -90,13 +90,23 @@ export interface RoutedCall {
   readonly job: WishedJob | null;
 }
 
+/** `isNamed`: its client has chosen the id, so calls of this id are one job. `webhook`: empty if there is none. */
+export interface OpenedJob {
+  readonly id: string;
+  readonly isNamed: boolean;
+  readonly webhook: string;
+}
+
 /** The contents of a body that wraps the model's input. */
 export interface OpenedBody {
   readonly input: Buffer;
   /** Headers that describe the input to the worker, instead of the request's own. */
-  readonly described: Pick<CallMessage, 'contentType' | 'accept' | 'headers'>;
+  readonly described: Pick<CallMessage, 'contentType' | 'accept' | 'headers'> &
+    Partial<Pick<CallMessage, 'dialectParams'>>;
   /** The key, if the body has one. */
   readonly key: string | null;
+  /** Facts about the job that its client has chosen in the body. */
+  readonly job?: OpenedJob;
   /** Answers the client, now or later: the call is stored as a job. */
   answerKept(context: RequestContext, accepted: JobRecord): Promise<void>;
 }

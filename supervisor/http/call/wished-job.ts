@@ -96,6 +96,15 @@ export async function idempotencyKey(
   return { scope, content: await inSlices(digestOf(contentType, pieces)) };
 }
 
+/** Returns the key of an id that a client has chosen, whoever and for whatever route: a job has its id for all. */
+export async function keyOfId(
+  id: string,
+  { contentType }: Pick<CallMessage, 'contentType'>,
+  pieces: readonly Buffer[],
+): Promise<IdempotencyKey> {
+  return { scope: id, content: await inSlices(digestOf(contentType, pieces)) };
+}
+
 /** A slice takes less than a millisecond. */
 const SLICE_BYTES = 512 * 1024;
 

@@ -70,12 +70,14 @@ export interface Operation {
   /**
    * `answer`: the dialect answers by itself, and rejects only because of a bug in this server. `write`: it answers through
    * Koa; a ServeError that it throws is answered as `fail` returns it. A page about an app may wait until the app is loaded
-   * (`awaitInfo` of `call/await-app.ts`). `refuse`: the error in this dialect's form.
+   * (`awaitInfo` of `call/await-app.ts`). `refuse`: the error in this dialect's form. `find`:
+   * only a look tells whether the request is this dialect's; null leaves it to the others.
    */
   readonly act:
     | { answer(context: RequestContext): void | Promise<void> }
     | { readonly write: WriteAnswer }
     | { readonly refuse: ServeError }
+    | { find(context: RequestContext): Promise<WriteAnswer | null> }
     | CallPlan;
 }
 

@@ -8,6 +8,7 @@ import type { Listener, RequestContext, MetricsPage } from '../request/request-c
 import type { ServedPage } from '../request/served-page.js';
 import { isRead } from '../socket/request-facts.js';
 import { banana } from './banana.js';
+import { cog } from './cog/cog.js';
 import type { CallPlan, DefaultDialect, Dialect, NamedTarget, Operation } from './dialect.js';
 import { gateway } from './gateway/gateway.js';
 import { metricsDialect } from './metrics.js';
@@ -34,7 +35,7 @@ const TASK_DIALECTS: readonly Dialect[] = [openAi, { ...rerank, ...openAiStyle }
 
 /** The house dialect comes first: a route of the app takes precedence. */
 export const MAIN_DIALECTS: Dialects = {
-  inOrder: [banana, gateway, potassium, ...TASK_DIALECTS, mmsInference, openInference],
+  inOrder: [banana, gateway, potassium, ...TASK_DIALECTS, cog, mmsInference, openInference],
   default: banana,
 };
 

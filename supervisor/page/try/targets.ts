@@ -43,19 +43,20 @@ export function urlOf({ path }: DialectPath, base: string): string {
   return new URL(`.${path}`, base).href;
 }
 
-/** The gateway's input is wrapped in an object. */
-const GATEWAY = 'gateway';
+/** The fields in which dialects wrap the input. */
+const WRAPPED: Readonly<Record<string, string>> = { gateway: 'modelInputs', cog: 'input' };
 /** The Open Inference Protocol wants a list of tensors. */
 const TENSORS = 'open-inference';
 /** Their paths take JSON alone. */
-const NOT_OWN: ReadonlySet<string> = new Set([GATEWAY, TENSORS, 'openai', 'rerank']);
+const NOT_OWN: ReadonlySet<string> = new Set([...Object.keys(WRAPPED), TENSORS, 'openai', 'rerank']);
 
 /** The app's example, as JSON text in the shape that the path's dialect wants. `{}` if nothing is known of the route's input. */
 export function firstInput(description: LiveDescription, route: LiveRoute, path: DialectPath): string {
   if (path.dialect === TENSORS) return formatted(JSON.stringify(tensorRequest(description)));
   const example = exampleOf(description, route);
   const input = example === '' ? signatureInput(description) : example;
-  return formatted(path.dialect === GATEWAY ? `{"modelInputs":${input}}` : input);
+  const field = WRAPPED[path.dialect];
+  return formatted(field === undefined ? input : `{"${field}":${input}}`);
 }
 
 /** Whether the path takes the app's own input, as a form or a file shows it. */

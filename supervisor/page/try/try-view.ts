@@ -57,6 +57,7 @@ function picker(
 const DIALECTS: Readonly<Record<string, string>> = {
   mms: 'Multi Model Server',
   gateway: "Banana's gateway",
+  cog: 'Cog',
   'open-inference': 'Open Inference V2',
 };
 

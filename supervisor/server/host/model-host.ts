@@ -16,7 +16,7 @@ import { newRequestId } from '../../dispatch/call.js';
 import { JobWebhooks, keeperOf } from '../../jobs/job-webhooks.js';
 import type { JobStore } from '../../jobs/job-store.js';
 import type { EndedJob, JobsListener } from '../../jobs/begins.js';
-import type { AnsweredJob } from '../../jobs/job-record.js';
+import type { BegunJob, PostedJob } from '../../jobs/job-record.js';
 import { KeptJobs } from '../../jobs/kept-jobs.js';
 import { startLimit } from '../../machine/limit-timer.js';
 import type { ManagedModel, Model } from '../../models/model.js';
@@ -35,15 +35,15 @@ import { ModelAdmin } from '../models/admin.js';
 import type { CloseOptions, Closing } from './closing.js';
 
 /** The part of jobs that knows how calls arrive, and how they are answered. */
-export interface JobAnswers extends Omit<JobsListener, 'onEnded'> {
+export interface JobAnswers extends Omit<JobsListener, 'onBegun' | 'onEnded'> {
   /** The HTTP status of a job's error, for the log. */
   statusOf(error: ServeError): number;
   /** So many more bytes of results are held for clients that read them; fewer, if negative. */
   onHeldBytes(bytes: number): void;
   /** `model`: null if it is gone. */
   onEnded(ended: EndedJob, model: Model | null): void;
-  /** The webhook that posts the end of a job; null if none does. */
-  webhookOf(job: AnsweredJob): Webhook | null;
+  /** The webhook that posts the begin or the end of a job; null if none does. */
+  webhookOf(job: PostedJob): Webhook | null;
 }
 
 /** The plan of a server, without its listeners and pages. */
@@ -163,8 +163,11 @@ export class ModelHost {
       answers.onEnded(ended, this.served.all.find(isIts) ?? null);
       if (hasWebhook) this.#jobWebhooks.post(ended);
     };
+    const onBegun = (begun: BegunJob): void => {
+      if (begun.record.hasWebhook) this.#jobWebhooks.postBegin(begun);
+    };
     const { maxOutput: maxResultBytes } = this.#plan.resolved.options;
-    const listener = { ...answers, onEnded };
+    const listener = { ...answers, onBegun, onEnded };
     return new KeptJobs({ newId: newRequestId, statusOf, store, maxResultBytes, onHeldBytes, listener });
   }
 

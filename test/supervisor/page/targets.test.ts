@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { History } from '../../../supervisor/page/live/history.js';
-import { chosenTarget, targetsOf, urlOf } from '../../../supervisor/page/try/targets.js';
+import { chosenTarget, firstInput, targetsOf, urlOf } from '../../../supervisor/page/try/targets.js';
 import { liveDescription, liveHistory, liveModel, liveRoute, liveSnapshot } from '../../helpers/live-data.js';
 
 const history = new History(liveHistory());
@@ -39,6 +39,17 @@ for (const [title, id, expected] of [
   test(`shown is ${title}`, () => assert.equal(chosenTarget(targets, id)?.id, expected));
 
 test('without a route nothing is shown', () => assert.equal(chosenTarget([], ''), null));
+
+for (const [dialect, expected] of [
+  ['banana', '7'],
+  ['gateway', '{"modelInputs":7}'],
+  ['cog', '{"input":7}'],
+] as const)
+  test(`the first input of ${dialect} is ${expected}`, () => {
+    const described = liveDescription({ example: '7' });
+    const livePath = { path: '/', dialect, isDeprecated: false };
+    assert.deepEqual(JSON.parse(firstInput(described, liveRoute({}), livePath)), JSON.parse(expected));
+  });
 
 for (const [base, path, expected] of [
   ['http://localhost:8000/', '/', 'http://localhost:8000/'],

@@ -5,6 +5,7 @@ import type { JobRecord, KeptError, KeptResult } from '../../../jobs/job-record.
 import { statusOf } from '../../answer/house-error.js';
 import { shownMessage } from '../../access/app-words.js';
 import { readResult } from '../../answer/job-answers.js';
+import type { Pieces } from '../../answer/koa-answers.js';
 import { isJson as isJsonType } from '../../call/find-route.js';
 import { SENT_SLICE_BYTES, inSlices, slicesOf } from '../../json/slices.js';
 import { checkJson } from '../../json/top-level-fields.js';
@@ -33,13 +34,6 @@ export function factsOf(record: JobRecord, showsWords: boolean): object {
   };
 }
 
-/** A page, in pieces that are made as they are sent. */
-export interface JobPage {
-  readonly pieces: Iterable<Buffer>;
-  /** The size of all pieces together. */
-  readonly bytes: number;
-}
-
 /**
  * Describes a job. A JSON result is included as it is, another one in base64; one that is too large for the page, or is not
  * kept, is not.
@@ -48,7 +42,7 @@ export async function describeJob(
   context: RequestContext,
   record: JobRecord,
   showsWords: boolean,
-): Promise<JobPage> {
+): Promise<Pieces> {
   const facts = factsOf(record, showsWords);
   const result = record.end?.result ?? null;
   if (result === null) return whole({ ...facts, result: null });
@@ -79,7 +73,7 @@ function placeOf({ id }: JobRecord, { isDropped, bytes }: KeptResult): object {
 const CLOSE = Buffer.from('}');
 const QUOTE = Buffer.from('"');
 
-function whole(description: object): JobPage {
+function whole(description: object): Pieces {
   const json = Buffer.from(JSON.stringify(description));
   return { pieces: [json], bytes: json.length };
 }

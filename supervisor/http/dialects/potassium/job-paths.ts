@@ -1,5 +1,4 @@
 /** Answers the paths of jobs: one job, its result, everybody's jobs, and the end of a job that is not wanted any more. */
-import { Readable } from 'node:stream';
 import { ServeError } from '../../../../protocol/errors.js';
 import {
   JOB_STATES,
@@ -11,13 +10,13 @@ import {
 import { NotAllowed, parseDurationMs } from '../../../options/units.js';
 import { hiddenBecause, shownMessage } from '../../access/app-words.js';
 import { HOLD_MS, readResult, whenEnded } from '../../answer/job-answers.js';
-import type { AnswerContext } from '../../answer/koa-answers.js';
-import { SENT_SLICE_BYTES, inTurns, slicesOf } from '../../json/slices.js';
+import { sendInTurns, type AnswerContext } from '../../answer/koa-answers.js';
+import { SENT_SLICE_BYTES, slicesOf } from '../../json/slices.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { queryOf } from '../../socket/request-facts.js';
 import { turns } from '../../socket/shared-turns.js';
 import { jobEvents } from './job-events.js';
-import { describeJob, factsOf, type JobPage } from './job-page.js';
+import { describeJob, factsOf } from './job-page.js';
 
 /** `GET` describes the job, at once or as it changes; `DELETE` ends it. */
 export async function writeJob(ctx: AnswerContext, context: RequestContext, id: string): Promise<void> {
@@ -33,7 +32,7 @@ export async function writeJob(ctx: AnswerContext, context: RequestContext, id: 
   }
   const record = found(await whenEnded(context, id, waitOf(context)));
   ctx.type = 'application/json';
-  send(ctx, await describeJob(context, record, isShown));
+  sendInTurns(ctx, await describeJob(context, record, isShown));
 }
 
 async function cancel(ctx: AnswerContext, context: RequestContext, id: string): Promise<void> {
@@ -60,13 +59,7 @@ export async function writeResult(ctx: AnswerContext, context: RequestContext, i
   ctx.status = status;
   if (phrase !== '') ctx.message = phrase;
   if (contentType !== '') ctx.set('Content-Type', contentType);
-  send(ctx, { pieces: slicesOf(body, SENT_SLICE_BYTES), bytes: body.length });
-}
-
-/** Sends the pieces as the client takes them: thousands may request one result. */
-function send(ctx: AnswerContext, { pieces, bytes }: JobPage): void {
-  ctx.body = Readable.from(inTurns(pieces), { objectMode: false });
-  ctx.length = bytes;
+  sendInTurns(ctx, { pieces: slicesOf(body, SENT_SLICE_BYTES), bytes: body.length });
 }
 
 export async function writeJobs(ctx: AnswerContext, context: RequestContext): Promise<void> {

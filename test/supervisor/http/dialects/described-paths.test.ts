@@ -26,6 +26,7 @@ const FILES: readonly (readonly [file: string, dialects: readonly string[]])[] =
   ['banana.json', ['banana']],
   ['metrics.json', ['metrics']],
   ['openapi.json', ['openapi']],
+  ['cog/paths.json', ['cog']],
   ['gateway/paths.json', ['gateway']],
   ['mms/description.json', ['mms', 'mms-management']],
   ['open-inference/paths.json', ['open-inference']],

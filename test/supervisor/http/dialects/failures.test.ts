@@ -83,6 +83,25 @@ describe('open-inference sends with its status and the message as the only field
     });
 });
 
+describe('cog sends a failed prediction with status 200, a wrong body as a list, anything else as a text:', () => {
+  const FAILED =
+    /^SERVE_(?:INFERENCE_(?:FAILED|TIMEOUT)|HTTP_ERROR|OUTPUT_(?:INVALID|TOO_LARGE)|WORKER_LOST)$/;
+  const listed = (...at: string[]) => [{ loc: ['body', ...at], msg: 'why', type: 'value_error' }];
+  for (const code of CODES)
+    test(code, () => {
+      const error = new ServeError(code, 'why');
+      const { status, headers, body } = dialectOf('cog').fail(error, 'id', askWith('POST'));
+      assert.deepEqual(headers, { 'Content-Type': 'application/json', ...HEADERS[code] });
+      const said = JSON.parse(body.toString()) as { detail?: unknown };
+      if (FAILED.test(code))
+        assert.deepEqual([status, said], [200, { status: 'failed', error: 'why', output: null }]);
+      else if (code === 'SERVE_BAD_BODY') assert.deepEqual([status, said], [422, { detail: listed() }]);
+      else if (code === 'SERVE_INPUT_INVALID')
+        assert.deepEqual([status, said], [422, { detail: listed('input') }]);
+      else assert.deepEqual([status, typeof said.detail], [ERRORS[code].status ?? 500, 'string']);
+    });
+});
+
 test('open-inference sends a stack and wrong values as text, because the protocol has one field', () => {
   const { fail } = dialectOf('open-inference');
   const textOf = (error: ServeError, exposeErrors = false): unknown =>

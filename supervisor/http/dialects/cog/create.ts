@@ -1,0 +1,167 @@
+/**
+ * Creates predictions. One whose client waits is a plain call, which the worker answers. One that has an id in its path, or
+ * whose client does not wait for ever, is a job: the front reads who asks for it, and for which events, from the body.
+ */
+import { badField, ServeError } from '../../../../protocol/errors.js';
+import { parseWebhookUrl } from '../../../../protocol/webhooks.js';
+import { newRequestId } from '../../../dispatch/call.js';
+import { hasEnded, type JobRecord } from '../../../jobs/job-record.js';
+import type { Routes } from '../../../models/generations.js';
+import { rootOrOnlyRoute } from '../../../models/main-route.js';
+import type { Models } from '../../../models/models.js';
+import { hiddenBecause } from '../../access/app-words.js';
+import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../../access/client-headers.js';
+import { HOLD_MS, readResult, whenEnded } from '../../answer/job-answers.js';
+import { sendPieces } from '../../answer/own-answers.js';
+import { defaultModel } from '../../call/find-model.js';
+import { preference, prefersAsync } from '../../call/find-route.js';
+import { inSlices } from '../../json/slices.js';
+import { readString, scanSlices } from '../../json/top-level-fields.js';
+import type { RequestContext } from '../../request/request-context.js';
+import type { Body } from '../../socket/body-memory.js';
+import type { CallPlan, OpenedBody } from '../dialect.js';
+import { EVENTS, idOf, jobIdOf, paramsOf, predictionOf } from './prediction.js';
+
+export const PREDICTIONS = '/predictions';
+
+const FORMAT = 'cog';
+
+/** A client that creates a prediction by its id waits for its end. */
+const DAY_MS = 24 * 3600 * 1000;
+
+/** `id`: that of the path; null without one. @throws SERVE_MODEL_NOT_FOUND, SERVE_BAD_REQUEST */
+export function createPlan(context: RequestContext, models: Models, id: string | null): CallPlan {
+  const waitMs = waitOf(context, id !== null);
+  if (/\btext\/event-stream\b/.test(context.request.headers.accept ?? ''))
+    throw new ServeError('SERVE_BAD_REQUEST', 'Predictions are not streamed; call a route.', { status: 406 });
+  const target = { model: defaultModel(models), route: (routes: Routes) => routeOf(routes, waitMs !== null) };
+  const format = { format: FORMAT, answer: FORMAT };
+  if (waitMs !== null)
+    return { target, ...format, open: (_context, body) => open(context, body, id, waitMs) };
+  return { target, ...format, dialectParams: { id: context.requestId, created: String(Date.now()) } };
+}
+
+/** The longest wait for the end of a job; null for a call that is none. */
+function waitOf({ request: { headers } }: RequestContext, hasId: boolean): number | null {
+  const wait = preference(headers, 'wait');
+  if (wait !== null) return wait === '' ? HOLD_MS : Math.min(HOLD_MS, 1000 * (Number(wait) || 0));
+  if (prefersAsync(headers)) return 0;
+  return hasId ? DAY_MS : null;
+}
+
+/** @throws SERVE_NOT_FOUND, SERVE_BAD_REQUEST */
+function routeOf(routes: Routes, isJob: boolean): string {
+  const path = mainRoute(routes);
+  const { kind, webhook = '' } = routes.get(path) ?? {};
+  if (webhook !== '')
+    throw new ServeError('SERVE_BAD_REQUEST', `The route ${path} has a webhook of its own: call it there.`);
+  if (kind !== 'background' || isJob) return path;
+  throw new ServeError('SERVE_BAD_REQUEST', 'This model runs in the background: send Prefer: respond-async.');
+}
+
+const mainRoute = rootOrOnlyRoute(
+  (paths) => new ServeError('SERVE_NOT_FOUND', `The app has no route /; call one of: ${paths.join(', ')}`),
+);
+
+async function open(
+  context: RequestContext,
+  body: Body,
+  id: string | null,
+  waitMs: number,
+): Promise<OpenedBody> {
+  const { request } = context;
+  const input = await inSlices(body.join());
+  const { own, webhook, events } = await fieldsOf(input, id !== null);
+  if (id !== null && own !== null && own !== id) throw badField('id', 'The id must be that of the path.');
+  const given = id ?? own;
+  if (given !== null && !ID.test(given))
+    throw badField('id', 'An id has 1 to 128 letters, digits, dots, hyphens and underscores.');
+  if (webhook !== '' && hiddenBecause(context) !== null)
+    throw new ServeError(
+      'SERVE_FORBIDDEN',
+      'Without a key, only programs of this machine may name a webhook.',
+    );
+  return {
+    input,
+    described: {
+      contentType: request.headers['content-type'] ?? '',
+      accept: '',
+      headers: request.rawHeaders.join('\n'),
+      dialectParams: paramsOf(events),
+    },
+    key: null,
+    job: { id: jobIdOf(given ?? newRequestId()), isNamed: given !== null, webhook },
+    answerKept: (_context, accepted) => answerCreated(context, accepted, id !== null, waitMs),
+  };
+}
+
+const ID = /^[\w.-]{1,128}$/;
+
+/** Longest control field, as written. */
+const MAX_BYTES = 4096;
+const NULL = Buffer.from('null');
+
+interface Fields {
+  /** Null without one. */
+  readonly own: string | null;
+  /** Empty without one. */
+  readonly webhook: string;
+  readonly events: readonly string[];
+}
+
+/** Reads what the front must know. @throws SERVE_BAD_BODY */
+async function fieldsOf(body: Buffer, isPut: boolean): Promise<Fields> {
+  if (body.length === 0) return { own: null, webhook: '', events: [] };
+  const { is, fields, at } = await inSlices(scanSlices(body, ['id', 'webhook', 'webhook_events_filter']));
+  if (is !== 'object') {
+    const hint = isPut ? ' This creates a prediction; call a model of this name by POST.' : '';
+    const what = is === 'malformed' ? `is not valid JSON: the error is at byte ${at}.` : 'must be an object.';
+    throw badField('', `The body ${what}${hint}`);
+  }
+  const text = (name: string): string | null => {
+    const json = fields.get(name) ?? NULL;
+    const value = readString(json, MAX_BYTES);
+    if (value === null && !json.equals(NULL)) throw badField(name, `"${name}" must be a text.`);
+    return value;
+  };
+  const webhook = text('webhook') ?? '';
+  try {
+    if (webhook !== '') parseWebhookUrl(webhook);
+  } catch (thrown) {
+    throw badField('webhook', (thrown as TypeError).message);
+  }
+  return { own: text('id'), webhook, events: eventsIn(fields.get('webhook_events_filter') ?? NULL) };
+}
+
+function eventsIn(json: Buffer): readonly string[] {
+  const events = json.length > MAX_BYTES ? undefined : (JSON.parse(json.toString()) as unknown);
+  if (events === null) return EVENTS;
+  if (Array.isArray(events) && events.every((one) => EVENTS.includes(one as string)))
+    return events as string[];
+  throw badField('webhook_events_filter', `"webhook_events_filter" must be a list of ${EVENTS.join(', ')}.`);
+}
+
+/**
+ * Answers once the prediction has ended, or after `waitMs`. One without an id of the path is `starting` until it has ended:
+ * Replicate's client takes `processing` for an end. A repeated request with an id is answered at once.
+ */
+async function answerCreated(
+  context: RequestContext,
+  accepted: JobRecord,
+  isNamed: boolean,
+  waitMs: number,
+): Promise<void> {
+  const isRepeated = isNamed && accepted.requestId !== context.requestId;
+  const limitMs = isRepeated && waitMs === DAY_MS ? 0 : waitMs;
+  const record = limitMs === 0 ? accepted : await whenEnded(context, accepted.id, limitMs);
+  if (record === null) return; // its client has left
+  const page = `${PREDICTIONS}/${idOf(record)}`;
+  const headers = { [JOB_ID_HEADER]: record.id, [JOB_PAGE_HEADER]: page, 'Content-Type': 'application/json' };
+  if (hasEnded(record)) {
+    const body = record.end.result === null ? null : await readResult(context, record);
+    if (!context.response.destroyed) sendPieces(context, 200, headers, predictionOf(record, body, true));
+    return;
+  }
+  const shown = isNamed ? record : ({ ...record, state: 'queued', begunAt: null } as const);
+  sendPieces(context, 202, headers, predictionOf(shown, null, true));
+}

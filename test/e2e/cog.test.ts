@@ -1,0 +1,371 @@
+/** Predictions in Cog's form: calls whose client waits, and jobs; whose paths they are; the published client of Replicate. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import Replicate from 'replicate';
+import { makeCues } from '../helpers/cues.js';
+import { cancelJob } from '../helpers/jobs.js';
+import { needs } from '../helpers/needs.js';
+import { startReceiver, type Receiver } from '../helpers/receiver.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
+import { eventually, fixture, startServer, type Server } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
+
+const LIMIT = { timeout: 240_000 };
+const ASYNC = { prefer: 'respond-async' };
+
+interface Prediction {
+  readonly id?: string;
+  readonly status?: string;
+  readonly input?: unknown;
+  readonly output?: unknown;
+  readonly error?: string | null;
+  readonly created_at?: string;
+  readonly started_at?: string | null;
+  readonly completed_at?: string | null;
+  readonly metrics?: { readonly predict_time: number };
+  readonly detail?: unknown;
+}
+
+async function ask(
+  { url }: { readonly url: string },
+  line: string,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ status: number; headers: Headers; json: Prediction }> {
+  const [method = '', path = ''] = line.split(' ');
+  const reply = await fetch(url + path, {
+    method,
+    headers,
+    body: body === undefined ? null : JSON.stringify(body),
+  });
+  return { status: reply.status, headers: reply.headers, json: (await reply.json()) as Prediction };
+}
+
+/** Whether these are dates, in this order. */
+function areInOrder(...dates: readonly (string | null | undefined)[]): boolean {
+  const times = dates.map((date) => Date.parse(date ?? ''));
+  return times.every((time, i) => time >= (times[i - 1] ?? 0));
+}
+
+function posted(receiver: Receiver): Prediction[] {
+  return receiver.arrivals.map(({ body }) => JSON.parse(String(body)) as Prediction);
+}
+
+withEachRuntime(({ app, language }) => {
+  describe('an app called as Cog calls its own', LIMIT, () => {
+    const shared = shareServer(app('jobs'));
+    const send = (line: string, body?: unknown, headers = {}) => ask(shared.server, line, body, headers);
+
+    test('answers a client that waits with the prediction', async () => {
+      const input = { result: { a: ['é'] } };
+      const { status, json } = await send('POST /predictions', { input });
+      const { id, created_at, started_at, completed_at, metrics, ...rest } = json;
+      assert.equal(status, 200);
+      assert.deepEqual(rest, { status: 'succeeded', input, output: input.result, error: null });
+      assert.ok(id !== undefined && areInOrder(created_at, started_at, completed_at));
+      assert.ok((metrics?.predict_time ?? -1) >= 0);
+      assert.equal((await send('POST /predictions', { id: 'mine', input })).json.id, 'mine');
+    });
+
+    test('gets an empty input without one, and makes a list of a stream', async () => {
+      assert.deepEqual((await send('POST /predictions')).json.input, {});
+      const { json } = await send('POST /predictions', { input: { chunks: ['a', { b: 1 }] } });
+      assert.deepEqual(json.output, ['a', { b: 1 }]);
+    });
+
+    test('has a page for a prediction whose client does not wait', async () => {
+      const { cues } = shared;
+      const input = { until: 'go', result: 7 };
+      const started = await send('POST /predictions', { input }, ASYNC);
+      const { id, status, created_at } = started.json;
+      assert.deepEqual([started.status, status, started.json.output], [202, 'starting', null]);
+      assert.equal(started.headers.get('location'), `/predictions/${id}`);
+      await cues.untilNoted(/^begun/);
+      const running = (await send(`GET /predictions/${id}`)).json;
+      assert.deepEqual([running.status, running.created_at], ['processing', created_at]);
+      cues.give('go');
+      const ended = await send(`PUT /predictions/x-${id}`, { input: { result: 8 } });
+      assert.equal(ended.json.output, 8, 'the only worker was free again');
+      const page = (await send(`GET /predictions/${id}`)).json;
+      assert.deepEqual([page.id, page.status, page.input, page.output], [id, 'succeeded', input, 7]);
+      assert.ok(areInOrder(page.created_at, page.started_at, page.completed_at));
+    });
+
+    test('makes a prediction once for an id, and answers who repeats it with its state', async () => {
+      const { cues } = shared;
+      const input = { until: 'go', result: 1 };
+      const first = send('PUT /predictions/once', { input });
+      await cues.untilNoted(/^begun/);
+      const again = await send('PUT /predictions/once', { input });
+      assert.deepEqual([again.status, again.json.id, again.json.status], [202, 'once', 'processing']);
+      cues.give('go');
+      const { status, json } = await first;
+      assert.deepEqual([status, json.id, json.output], [200, 'once', 1]);
+      const late = await send('PUT /predictions/once', { input }, ASYNC);
+      assert.deepEqual([late.status, late.json.output], [200, 1]);
+      assert.equal((await send('GET /predictions/once')).json.output, 1);
+      assert.equal(cues.notes().filter((note) => note.startsWith('begun')).length, 1);
+      const other = await send('PUT /predictions/once', { input: {} });
+      assert.equal(other.status, 422);
+    });
+
+    test('cancels a prediction that waits or runs, and none that it does not know', async () => {
+      const { cues } = shared;
+      await send('PUT /predictions/runs', { input: { until: 'never' } }, ASYNC);
+      await cues.untilNoted(/^begun/);
+      await send('PUT /predictions/waits', { input: {} }, ASYNC);
+      const waiting = await send('POST /predictions/waits/cancel');
+      assert.deepEqual([waiting.status, waiting.json.id, waiting.json.status], [200, 'waits', 'canceled']);
+      assert.equal((await send('POST /predictions/runs/cancel')).status, 200);
+      await cues.untilNoted(/^aborted/);
+      const { json } = await send('PUT /predictions/after', { input: { result: 1 } });
+      assert.equal(json.status, 'succeeded');
+      assert.equal((await send('GET /predictions/runs')).json.status, 'canceled');
+      assert.equal((await send('POST /predictions/unknown/cancel')).status, 404);
+    });
+
+    test('tells a prediction that fails as one, with status 200, whether its client waits or not', async () => {
+      const failing = { input: { status: 409 } };
+      for (const headers of [{}, { prefer: 'wait=20' }]) {
+        const { status, json } = await send('POST /predictions', failing, headers);
+        assert.deepEqual([status, json.status, json.output], [200, 'failed', null]);
+        assert.match(json.error ?? '', /409/);
+      }
+      const thrown = await send('POST /predictions', { input: { failing: 1 } }, { prefer: 'wait' });
+      assert.deepEqual([thrown.json.status, thrown.json.error], ['failed', 'The model failed on this call.']);
+    });
+
+    test('posts the begin and the end to the webhook of a prediction, as far as its filter says', async (t) => {
+      const receiver = await startReceiver(t);
+      const { url: webhook } = receiver;
+      const filtered = (webhook_events_filter: unknown, input: object) =>
+        send('POST /predictions', { input, webhook, webhook_events_filter }, { prefer: 'wait=20' });
+      const { json } = await filtered(['start', 'completed'], { result: 1 });
+      await receiver.until(2);
+      const both = posted(receiver).sort((a, b) => (a.status ?? '').localeCompare(b.status ?? ''));
+      assert.deepEqual(
+        both.map(({ id, status, output }) => [id, status, output]),
+        [
+          [json.id, 'processing', null],
+          [json.id, 'succeeded', 1],
+        ],
+      );
+      await filtered(['output'], { status: 400 }); // has no output
+      await filtered([], { result: 2 });
+      await filtered(null, { failing: 1 });
+      await receiver.until(4);
+      await filtered(['output', 'logs'], { result: 3 });
+      await receiver.until(5);
+      assert.deepEqual(
+        posted(receiver)
+          .slice(2)
+          .map(({ status, output }) => [status, output])
+          .sort(),
+        [
+          ['failed', null],
+          ['processing', null],
+          ['succeeded', 3],
+        ],
+      );
+    });
+  });
+
+  const skip = language === 'Python' && needs('pydantic');
+  describe('an app with a schema', { ...LIMIT, skip }, () => {
+    const shared = shareServer(app('schemas'));
+
+    test('refuses a wrong input with 422 and the list of FastAPI', async () => {
+      const { status, json } = await ask(shared.server, 'POST /predictions', { input: { prompt: 1 } });
+      const [{ loc, msg, type } = { loc: null, msg: '', type: '' }, ...more] = json.detail as {
+        loc: unknown;
+        msg: string;
+        type: string;
+      }[];
+      assert.deepEqual([status, loc, type, more], [422, ['body', 'input', 'prompt'], 'value_error', []]);
+      assert.match(msg, /string/);
+      const app = await ask(shared.server, 'POST /predictions', { input: { prompt: 'a', how: 'refuses' } });
+      assert.deepEqual(app.json.detail, [
+        { loc: ['body', 'input', 'prompt', 0], msg: 'unkind', type: 'value_error' },
+      ]);
+    });
+  });
+
+  describe('outputs of every kind', LIMIT, () => {
+    const shared = shareServer(app('tiny-format'));
+    const rows: readonly (readonly [way: string, output: unknown])[] = [
+      ['a value', { way: 'a value' }],
+      ['a Response', { way: 'a Response' }],
+      ['a Response of bytes', 'plain'],
+      ['a stream', ['a']],
+    ];
+    for (const [way, output] of rows)
+      test(`${way} is the output, for a client that waits and in a job`, async () => {
+        for (const headers of [{}, { prefer: 'wait' }]) {
+          const { json } = await ask(shared.server, 'POST /predictions', { input: { way } }, headers);
+          assert.deepEqual([json.status, json.output], ['succeeded', output]);
+        }
+      });
+  });
+
+  test('bytes are data URLs', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(app('streams'), { t, env: cues.env });
+    const { json } = await ask(server, 'POST /predictions', { input: { chunks: 2, bytes: 1 } });
+    const one = 'data:application/octet-stream;base64,YQ==';
+    assert.deepEqual(json.output, [one, one]);
+    await server.stop();
+  });
+
+  describe("Replicate's client", LIMIT, () => {
+    const shared = shareServer(app('jobs'));
+    const client = (): Replicate => new Replicate({ auth: 'any', baseUrl: shared.server.url });
+
+    test('runs a model, and rejects with the error of one that fails', async () => {
+      for (const wait of [{ mode: 'block' }, { mode: 'poll', interval: 10 }] as const)
+        assert.deepEqual(await client().run('me/jobs:1', { input: { result: [1] }, wait }), [1]);
+      await assert.rejects(client().run('me/jobs:1', { input: { failing: 1 } }), /Prediction failed/);
+    });
+
+    test('polls a prediction that does not end while it is held', async () => {
+      const { cues } = shared;
+      const { predictions } = client();
+      const created = await predictions.create({ version: '1', input: { until: 'go', result: 1 }, wait: 1 });
+      assert.equal(created.status, 'starting');
+      assert.equal((await predictions.get(created.id)).status, 'processing');
+      cues.give('go');
+      assert.equal((await client().wait(created, { interval: 10 })).output, 1);
+    });
+
+    test('cancels a prediction', async () => {
+      const { predictions } = client();
+      const { id } = await predictions.create({ version: '1', input: { until: 'never' }, wait: 1 });
+      assert.equal((await predictions.cancel(id)).id, id);
+      const ended = await ask(shared.server, 'POST /predictions', { input: {} });
+      assert.equal(ended.status, 200);
+      assert.equal((await predictions.get(id)).status, 'canceled');
+    });
+  });
+});
+
+withOneRuntime(({ app }) => {
+  describe('mistakes in the body of a prediction', LIMIT, () => {
+    const shared = shareServer(app('jobs'));
+    const webhook = 'http://127.0.0.1:9';
+    const rows: readonly (readonly [line: string, body: object, prefer: string, field: string | null])[] = [
+      ['POST', [], '', null],
+      ['POST', { webhook }, '', 'webhook'],
+      ['POST', [], 'respond-async', null],
+      ['POST', { webhook: 'ftp://x' }, 'respond-async', 'webhook'],
+      ['POST', { webhook: 1 }, 'respond-async', 'webhook'],
+      ['POST', { webhook, webhook_events_filter: ['begin'] }, 'respond-async', 'webhook_events_filter'],
+      ['POST', { webhook, webhook_events_filter: 'start' }, 'respond-async', 'webhook_events_filter'],
+      ['POST', { id: 'a b' }, 'respond-async', 'id'],
+      ['PUT', { id: 'other' }, '', 'id'],
+    ].map((row) => row as never);
+    for (const [method, body, prefer, field] of rows)
+      test(`${method} with ${JSON.stringify(body)} ${prefer} is 422, and names ${field ?? 'the body'}`, async () => {
+        const path = method === 'PUT' ? '/predictions/mine' : '/predictions';
+        const { status, json } = await ask(shared.server, `${method} ${path}`, body, { prefer });
+        const [{ loc } = { loc: null }] = json.detail as { loc: unknown }[];
+        assert.deepEqual([status, loc], [422, field === null ? ['body'] : ['body', field]]);
+      });
+
+    test('events are not streamed', async () => {
+      const { status } = await ask(shared.server, 'POST /predictions', {}, { accept: 'text/event-stream' });
+      assert.equal(status, 406);
+    });
+
+    test('only who may read the words of the app may name a webhook', async () => {
+      const headers = { ...ASYNC, 'x-forwarded-for': '203.0.113.9' };
+      const { status } = await ask(shared.server, 'POST /predictions', { webhook }, headers);
+      assert.equal(status, 403);
+    });
+
+    test('a page of another origin cancels nothing', async () => {
+      const headers = { origin: 'http://elsewhere.example' };
+      const { status } = await ask(shared.server, 'POST /predictions/x/cancel', undefined, headers);
+      assert.equal(status, 403);
+    });
+  });
+
+  test('health-check has the words of Cog', LIMIT, async (t) => {
+    const word = async ({ url }: { readonly url: string }) =>
+      (await ask({ url }, 'GET /health-check')).json.status;
+    const args = ['--model', `works=${app('works')}`, '--restart-limit', '0'];
+    const broken = await startServer(app('throws-in-init'), { t, args });
+    await broken.until(({ models }) => models.some(({ state }) => state === 'unhealthy'));
+    assert.equal(await word(broken), 'SETUP_FAILED');
+    await broken.stop();
+  });
+
+  describe('health-check of an app that loads', LIMIT, () => {
+    const shared = shareServer(app('jobs'));
+    test('is READY, and BUSY while its worker has a call', async () => {
+      const { server, cues } = shared;
+      const word = async () => (await ask(server, 'GET /health-check')).json.status;
+      assert.equal(await word(), 'READY');
+      const running = ask(server, 'POST /predictions', { input: { until: 'go' } });
+      await cues.untilNoted(/^begun/);
+      assert.equal(await word(), 'BUSY');
+      cues.give('go');
+      await running;
+      assert.equal(await word(), 'READY');
+    });
+  });
+
+  describe('openapi.json', LIMIT, () => {
+    for (const all of [true, false])
+      test(`describes predictions ${all ? 'with' : 'only with'} --openapi-all`, async (t) => {
+        const server = await startServer(app('works'), { t, args: all ? ['--openapi-all'] : [] });
+        const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as { paths: object };
+        assert.equal('/predictions' in document.paths, all);
+        await server.stop();
+      });
+  });
+});
+
+test('predictions and their webhooks outlive the server with --jobs local', LIMIT, async (t) => {
+  const receiver = await startReceiver(t);
+  const folder = mkdtempSync(join(tmpdir(), 'banana-cog-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const cues = makeCues(t);
+  const start = (): Promise<Server> =>
+    startServer(fixture('jobs.mjs'), { t, args: ['--jobs', `local:${folder}`], env: cues.env });
+  const killed = await start();
+  const body = { input: { until: 'never' }, webhook: receiver.url };
+  assert.equal((await ask(killed, 'PUT /predictions/lost', body, ASYNC)).status, 202);
+  await cues.untilNoted(/^begun/);
+  await receiver.until(1);
+  killed.process.kill('SIGKILL');
+  await killed.ended;
+  const next = await start();
+  const told = (): (string | undefined)[] => posted(receiver).map(({ status }) => status);
+  await eventually(
+    () => told().includes('failed'),
+    60_000,
+    () => told().join(', '),
+  );
+  assert.deepEqual([...new Set(told())], ['processing', 'failed'], 'a kill may send one again');
+  const { status, json } = await ask(next, 'PUT /predictions/lost', body);
+  assert.deepEqual(
+    [status, json.error],
+    [200, 'The server ended while this job ran; it may have run to any point.'],
+  );
+  await next.stop();
+});
+
+test('jobs of others are no predictions', LIMIT, async (t) => {
+  const server = await startServer(fixture('jobs.mjs'), { t });
+  const started = await fetch(`${server.url}/`, {
+    method: 'POST',
+    body: '{}',
+    headers: { ...ASYNC, 'content-type': 'application/json' },
+  });
+  const id = started.headers.get('x-banana-job-id') ?? '';
+  assert.equal((await fetch(`${server.url}/predictions/${id}`)).status, 404);
+  await cancelJob(server, id);
+  await server.stop();
+});
