@@ -274,6 +274,8 @@ export interface LiveDescription {
 }
 
 export interface LiveRoute extends Pick<Route, 'path' | 'kind' | 'input'> {
+  /** The JSON Schema of its input, as text; empty if it has none, or one that is too large for a form. */
+  readonly schema: string;
   /** All paths at which it can be called, percent-encoded, the best first; each begins with a slash. */
   readonly paths: readonly DialectPath[];
 }

@@ -52,6 +52,7 @@ describe('a viewer', LIMIT, () => {
         path: '/',
         kind: 'handler',
         input: 'any',
+        schema: '',
         paths: [
           { path: '/', dialect: 'banana', isDeprecated: false },
           { path: '/models/works/', dialect: 'banana', isDeprecated: false },

@@ -22,7 +22,11 @@ async function chooseKind(page: Page, route: string): Promise<void> {
 
 describe('trying a server', { skip: needs('chromium') }, () => {
   const browser = shareBrowser();
-  const models = [`kinds=${fixture('kinds-of-answers.mjs')}`, `words=${fixture('streams-on-cue.mjs')}`];
+  const models = [
+    `kinds=${fixture('kinds-of-answers.mjs')}`,
+    `words=${fixture('streams-on-cue.mjs')}`,
+    `schemas=${fixture('schemas.mjs')}`,
+  ];
   const args = models.flatMap((model) => ['--model', model]);
   const shared = shareServer(`${ROOT}examples/digits/app.ts`, { args });
 
@@ -101,6 +105,28 @@ describe('trying a server', { skip: needs('chromium') }, () => {
       await answerOf(page).getByText('422').waitFor();
     });
   });
+
+  test(
+    'the form follows the schema, and wrong values stand beside their fields until they change',
+    LIMIT,
+    async () => {
+      await browser.visit(shared.server.url, { expected: [/status of 422/] }, async (page) => {
+        await page.getByLabel('Model', { exact: true }).selectOption('schemas');
+        await page.getByRole('button', { name: 'Form', exact: true }).click();
+        const steps = page.getByLabel('steps number, default 10');
+        await steps.fill('0');
+        await send(page);
+        const problem = page.locator('.field', { has: steps }).getByText(/expected number to be >0/);
+        await problem.waitFor();
+        assert.equal(await steps.getAttribute('aria-invalid'), 'true');
+        await assertAccessible(page);
+        await steps.fill('2');
+        await problem.waitFor({ state: 'detached' });
+        await send(page);
+        await answerOf(page).getByText('"HELLO"').waitFor();
+      });
+    },
+  );
 
   for (const [accept, item] of [
     ['the app sends it', '{"word":1}'],

@@ -101,6 +101,7 @@ export function liveRoute(changes: Partial<LiveRoute> = {}): LiveRoute {
     path: '/',
     kind: 'handler',
     input: 'any',
+    schema: '',
     paths: [{ path: '/', dialect: 'banana', isDeprecated: false }],
     ...changes,
   };

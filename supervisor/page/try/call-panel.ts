@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Store } from '../app/store.js';
 import type { DialectPath } from '../../status/live-types.js';
 import { choice, segments } from '../parts/controls.js';
@@ -6,6 +6,7 @@ import { html, h, type VNode } from '../parts/html.js';
 import { answerView } from './answer-view.js';
 import { fieldsOf, firstDraft, payloadOf, requestOf, withMode, type Draft } from './draft.js';
 import { Input, useDroppedFiles } from './inputs.js';
+import { issuesIn } from './schema-fields.js';
 import { sendCall, type Answer } from './send-call.js';
 import { SnippetsView, type CallRequest } from './snippets.js';
 import { exampleOf, firstInput, isJsonOnly, takesOwnInput, urlOf, type Target } from './targets.js';
@@ -41,8 +42,15 @@ export function CallPanel({ target, path, store }: PanelProps): VNode {
   useNewExample(first, setDraft);
   const [answer, sendNow, cancel] = useCall();
   const isRunning = answer?.phase === 'sending' || answer?.phase === 'receiving';
+  const [sent, setSent] = useState('');
+  const issues = useMemo(
+    () => (answer?.phase === 'done' && answer.body?.kind === 'json' ? issuesIn(answer.body.text) : {}),
+    [answer],
+  );
   const hasEnded = store.connection.state === 'ended';
-  const fields = takesOwnInput(path) ? fieldsOf(description.signature, exampleOf(description, route)) : null;
+  const fields = takesOwnInput(path)
+    ? fieldsOf(description.signature, route.schema, exampleOf(description, route))
+    : null;
   const takesFiles = !isJsonOnly(route, path);
   const drop = useDroppedFiles(takesFiles, (file) => setDraft({ ...draft, mode: 'file', file }));
   const modes = MODES.filter(([mode]) => mode === 'json' || (mode === 'form' ? fields !== null : takesFiles));
@@ -50,7 +58,9 @@ export function CallPanel({ target, path, store }: PanelProps): VNode {
   const request = requestOf(draft, fields, urlOf(path, document.baseURI), store.viewer?.needsKey === true);
   const send = (event: Event): void => {
     event.preventDefault();
-    if (request !== null && !isRunning && !hasEnded) sendNow(request, payloadOf(draft));
+    if (request === null || isRunning || hasEnded) return;
+    setSent(draft.text);
+    sendNow(request, payloadOf(draft));
   };
   const sendByKey = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send(event);
@@ -69,7 +79,7 @@ export function CallPanel({ target, path, store }: PanelProps): VNode {
           segments('Kind of input', draft.mode, modes, (mode) => setDraft(withMode(draft, mode, fields)))
         }
       </div>
-      ${h(Input, { draft, setDraft, fields, first })}
+      ${h(Input, { draft, setDraft, fields, first, issues: draft.text === sent ? issues : {} })}
       <div class="row send">
         <button
           type="submit"

@@ -1,6 +1,7 @@
 /** The input that a person is writing for one route, and the request that follows from it. */
 import type { Signature, TensorSpec } from '../../status/live-types.js';
 import { countOf, entriesOf, formatJson, readJson, textOf, type JsonNode } from '../parts/json-text.js';
+import { schemaFields, type Field } from './schema-fields.js';
 import type { CallBody, CallRequest } from './snippets.js';
 
 export interface Draft {
@@ -71,30 +72,24 @@ export function payloadOf({ mode, text, file, formField }: Draft): BodyInit | nu
   return form;
 }
 
-/**
- * A field of the form for an input that is a JSON object: one per tensor of the app's signature, else one per property of its
- * example. The form is another view of the JSON text, which stays the only truth. Texts stand in their fields as they are, all
- * other values as JSON text.
- */
-export interface Field {
-  readonly name: string;
-  /** `json`: any value, as JSON text. */
-  readonly kind: 'text' | 'number' | 'boolean' | 'json';
-  /** Such as `FP32 [-1, 8]`; may be empty. */
-  readonly hint: string;
-}
-
 /** Null if the input is no object of which anything is known. */
-export function fieldsOf(signature: Signature | null, example: string): readonly Field[] | null {
+export function fieldsOf(
+  signature: Signature | null,
+  schema: string,
+  example: string,
+): readonly Field[] | null {
   if (signature !== null) return signature.inputs.map(tensorField);
+  const fields = schema === '' ? [] : schemaFields(schema);
+  if (fields.length > 0) return fields;
   const { node } = readJson(example);
   if (node?.kind !== 'object' || countOf(node) === 0) return null;
-  return entriesOf(node).map(([name, value]) => ({ name, kind: kindOf(value), hint: '' }));
+  return entriesOf(node).map(([name, value]) => ({ name, kind: kindOf(value), hint: '', isOptional: false }));
 }
 
 function tensorField({ name, datatype, shape = [] }: TensorSpec): Field {
   const sizes = shape.map((size) => (size < 0 ? 'any' : String(size)));
-  return { name, kind: 'json', hint: sizes.length === 0 ? datatype : `${datatype} [${sizes.join(', ')}]` };
+  const hint = sizes.length === 0 ? datatype : `${datatype} [${sizes.join(', ')}]`;
+  return { name, kind: 'json', hint, isOptional: false };
 }
 
 function kindOf(node: JsonNode): Field['kind'] {
@@ -123,9 +118,9 @@ export function textOfForm(
 ): { readonly text: string | null; readonly problems: Readonly<Record<string, string>> } {
   const problems: Record<string, string> = {};
   const properties: string[] = [];
-  for (const { name, kind } of fields) {
+  for (const { name, kind, isOptional } of fields) {
     const value = values[name] ?? '';
-    if (kind !== 'text' && value.trim() === '') continue;
+    if (value.trim() === '' && (kind !== 'text' || (isOptional && value === ''))) continue;
     const json = kind === 'text' ? JSON.stringify(value) : value;
     const { node, problem } = readJson(json);
     if (kind === 'number' && node?.kind !== 'number') problems[name] = 'This must be a number.';

@@ -5,7 +5,8 @@ import { bytes } from '../parts/format.js';
 import { html, h, type VNode } from '../parts/html.js';
 import { formatJson, readJson } from '../parts/json-text.js';
 import { mediumOf, Picture } from '../parts/media.js';
-import { textOfForm, typeOf, withValue, type Draft, type Field } from './draft.js';
+import { textOfForm, typeOf, withValue, type Draft } from './draft.js';
+import type { Field } from './schema-fields.js';
 
 interface InputProps {
   readonly draft: Draft;
@@ -14,12 +15,16 @@ interface InputProps {
   readonly fields: readonly Field[] | null;
   /** The first text, to which one can return. */
   readonly first: string;
+  /** Texts about wrong values in this very input, by field, as the server has found them. */
+  readonly issues: Readonly<Record<string, string>>;
 }
 
 export function Input(props: InputProps): VNode {
-  const { draft, setDraft, fields } = props;
+  const { draft, setDraft, fields, issues } = props;
   if (draft.mode === 'file') return fileInput(draft, setDraft);
-  return draft.mode === 'form' && fields !== null ? formInput(draft, setDraft, fields) : h(JsonInput, props);
+  return draft.mode === 'form' && fields !== null
+    ? formInput(draft, setDraft, fields, issues)
+    : h(JsonInput, props);
 }
 
 const NOTHING = { node: null, problem: null } as const;
@@ -54,8 +59,13 @@ function JsonInput({ draft, setDraft, first }: InputProps): VNode {
 }
 
 /** The input as a form, one field per property. */
-function formInput(draft: Draft, setDraft: InputProps['setDraft'], fields: readonly Field[]): VNode {
-  const { problems } = textOfForm(fields, draft.values);
+function formInput(
+  draft: Draft,
+  setDraft: InputProps['setDraft'],
+  fields: readonly Field[],
+  issues: InputProps['issues'],
+): VNode {
+  const problems = { ...issues, ...textOfForm(fields, draft.values).problems };
   return html`<div class="form-input">
     ${fields.map(({ name, kind, hint }, i) => {
       const id = `field-${i}`;

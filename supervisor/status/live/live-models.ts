@@ -31,18 +31,23 @@ export function describeApp(
     return known;
   const main = mainRouteOf(routes);
   const described = info.routes.map((route) => {
-    const { path, kind, input } = route;
+    const { path, kind, input, schemas } = route;
+    const schema = schemas?.input ?? '';
     const isMain = path === main;
     return {
       path,
       kind,
       input,
+      schema: schema.length > MAX_FORM_CHARS ? '' : schema,
       paths: findPaths({ model: spec, route, isDefault, isDefaultVersion, isMain, task: info.task }),
     };
   });
   const { example, signature = null } = info;
   return { ...facts, description: { key, routes: described, example, signature } };
 }
+
+/** No form has so many fields, and every viewer gets all schemas. */
+const MAX_FORM_CHARS = 16_384;
 
 /** All workers of a model fail for the same reason, and `LiveDeath.why` has more of it. */
 const MAX_FAILURE_CHARS = 300;

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fieldsOf, fieldValues, textOfForm } from '../../../supervisor/page/try/draft.js';
+import { issuesIn } from '../../../supervisor/page/try/schema-fields.js';
 import { firstInput, isJsonOnly } from '../../../supervisor/page/try/targets.js';
 import { liveDescription, liveRoute } from '../../helpers/live-data.js';
 
 const EXAMPLE = '{"prompt":"a \\"cat\\"","steps":20,"safe":true,"size":[512,512],"mask":null}';
-const FIELDS = fieldsOf(null, EXAMPLE) ?? [];
+const FIELDS = fieldsOf(null, '', EXAMPLE) ?? [];
 const SIGNATURE = {
   inputs: [
     { name: 'x', datatype: 'FP32', shape: [-1, 2] },
@@ -28,16 +29,86 @@ test("the example's shape makes the fields", () => {
   );
 });
 
+const SCHEMA = {
+  type: 'object',
+  properties: {
+    prompt: { type: 'string' },
+    style: { enum: ['oil', 'ink'], type: 'string', default: 'oil' },
+    steps: { $ref: '#/$defs/Steps', default: 10 },
+    seed: { anyOf: [{ type: 'integer' }, { type: 'null' }], default: null },
+    safe: { type: 'boolean' },
+    size: { type: 'array' },
+    any: true,
+    gone: { $ref: '#/$defs/None' },
+  },
+  required: ['prompt', 'size'],
+  $defs: { Steps: { type: 'integer' } },
+};
+
+test("the schema's properties make the fields, whatever the example has", () => {
+  assert.deepEqual(
+    fieldsOf(null, JSON.stringify(SCHEMA), EXAMPLE)?.map(({ name, kind, hint, isOptional }) => [
+      name,
+      kind,
+      hint,
+      isOptional,
+    ]),
+    [
+      ['prompt', 'text', 'text', false],
+      ['style', 'text', 'oil | ink, default "oil"', true],
+      ['steps', 'number', 'number, default 10', true],
+      ['seed', 'number', 'number, optional', true],
+      ['safe', 'boolean', 'boolean, optional', true],
+      ['size', 'json', 'json', false],
+      ['any', 'json', 'json, optional', true],
+      ['gone', 'json', 'json, optional', true],
+    ],
+  );
+  const tree = {
+    $ref: '#/$defs/Tree',
+    $defs: { Tree: { properties: { children: { items: { $ref: '#' } } } } },
+  };
+  assert.deepEqual(
+    fieldsOf(null, JSON.stringify(tree), '')?.map(({ name }) => name),
+    ['children'],
+  );
+});
+
+for (const schema of ['{"type":"string"}', '{"$ref":"#"}', 'true', 'no JSON'])
+  test(`the schema ${schema} makes no form, and the example does`, () => {
+    assert.deepEqual(fieldsOf(null, schema, EXAMPLE), FIELDS);
+  });
+
+test('a text that may be left out is, while it is empty', () => {
+  const fields = fieldsOf(null, JSON.stringify(SCHEMA), '') ?? [];
+  assert.equal(textOfForm(fields, { prompt: '', style: '', steps: '' }).text, '{ "prompt": "" }');
+});
+
+test('wrong values stand at the field that they begin at', () => {
+  const issues = [
+    { path: ['size', 0], message: 'too large' },
+    { path: ['size', 1], message: 'too small' },
+    { path: ['prompt'], message: 'missing' },
+    { path: [], message: 'of all' },
+  ];
+  assert.deepEqual(issuesIn(JSON.stringify({ error: { issues } })), {
+    size: '0: too large; 1: too small',
+    prompt: 'missing',
+  });
+  for (const answer of ['', 'null', '[1]', '{"error":"text"}', '{"error":{"code":"SERVE_X"}}'])
+    assert.deepEqual(issuesIn(answer), {});
+});
+
 test('the signature makes the fields, if there is one', () => {
-  assert.deepEqual(fieldsOf(SIGNATURE, EXAMPLE), [
-    { name: 'x', kind: 'json', hint: 'FP32 [any, 2]' },
-    { name: 'id', kind: 'json', hint: 'INT64' },
+  assert.deepEqual(fieldsOf(SIGNATURE, '', EXAMPLE), [
+    { name: 'x', kind: 'json', hint: 'FP32 [any, 2]', isOptional: false },
+    { name: 'id', kind: 'json', hint: 'INT64', isOptional: false },
   ]);
 });
 
 for (const example of ['', '[1,2]', '"text"', '{}', '{"broken'])
   test(`${example === '' ? 'no example' : `the example ${example}`} makes no form`, () => {
-    assert.equal(fieldsOf(null, example), null);
+    assert.equal(fieldsOf(null, '', example), null);
   });
 
 test('filling the form with the JSON and reading it back gives the same value', () => {
