@@ -29,7 +29,7 @@ export const ASK_LIMIT_MS = 10_000;
 
 const TOO_LONG = `the store of jobs took longer than ${formatMs(ASK_LIMIT_MS)}`;
 
-export const RETRY_MS = 1000;
+const RETRY_MS = 1000;
 
 /** No job has this id: asking for it shows whether the store answers. */
 const NO_ID = '';
