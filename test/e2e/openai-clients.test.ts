@@ -4,8 +4,9 @@ import { describe, test } from 'node:test';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { OpenAIEmbeddings } from '@langchain/openai';
 import { CohereClient, CohereClientV2 } from 'cohere-ai';
-import OpenAI, { APIError } from 'openai';
+import OpenAI, { APIError, UnprocessableEntityError } from 'openai';
 import { withEachRuntime } from '../helpers/runtimes.js';
+import { fixture, startServer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
 const TEXTS = ['one', 'four5'];
@@ -84,4 +85,30 @@ withEachRuntime(({ app }) => {
         );
       });
   });
+});
+
+test('openai gets 422 for an input that does not fit the schema, with its place, and 500 for such an answer', async (t) => {
+  const server = await startServer(fixture('embedding-schemas.mjs'), { t });
+  const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'any', maxRetries: 0 });
+  const embed = (...input: string[]): Promise<unknown> =>
+    client.embeddings.create({ model: 'any', input, encoding_format: 'float' });
+  const errorOf = async (promise: Promise<unknown>): Promise<APIError> => {
+    const error: unknown = await promise.catch((thrown: unknown) => thrown);
+    assert.ok(error instanceof APIError, String(error));
+    return error;
+  };
+  await embed('fits');
+  const wrong = await errorOf(embed('fits', 'is not short'));
+  assert.ok(wrong instanceof UnprocessableEntityError);
+  assert.deepEqual(
+    [wrong.code, wrong.type, wrong.param],
+    ['SERVE_INPUT_INVALID', 'invalid_request_error', 'input.1'],
+  );
+  assert.match(wrong.message, /input\.1: is too long/);
+  assert.deepEqual((wrong.error as { issues: object[] }).issues, [
+    { path: ['input', 1], message: 'is too long' },
+  ]);
+  const output = await errorOf(embed('wrong'));
+  assert.deepEqual([output.status, output.code], [500, 'SERVE_OUTPUT_INVALID']);
+  await server.stop();
 });

@@ -335,6 +335,7 @@ test(
     await server.until(({ state }) => state === 'ready', 60_000);
     const folder = appFolder(t, { 'package.json': '{"type":"module"}', 'calls.ts': CALLS_SCHEMAS });
     symlinkSync(`${ROOT}node_modules`, join(folder, 'node_modules'));
+    await assertValid(await documentOf(server.url));
     const args = GENERATE.replace(SHOWN_URL, server.url).split(' ');
     await run(`${BIN}/openapi-typescript`, args, { cwd: folder });
     await run(`${BIN}/tsc`, [...STRICT, ...TARGET, 'calls.ts'], { cwd: folder }).catch(

@@ -6,6 +6,7 @@ import { ask, errorOf, type ErrorBody } from '../helpers/ask.js';
 import { needs } from '../helpers/needs.js';
 import { endOf, jobIdOf } from '../helpers/potassium.js';
 import { Thrown, startClient } from '../helpers/published-client.js';
+import { startReceiver } from '../helpers/receiver.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { call, fixture, startServer, type Answer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
@@ -212,6 +213,19 @@ describe('each library of schemas', LIMIT, () => {
     const started = await post(`${shared.server.url}/background`, { id: 'taken' });
     assert.equal(started.status, 200);
     assert.equal((await endOf(shared.server, jobIdOf(started))).error?.code, 'SERVE_INPUT_INVALID');
+  });
+
+  test('the webhook of a background function has the error, whose caller had 200', async (t) => {
+    const receiver = await startReceiver(t);
+    const server = await startServer(fixture('schemas-potassium.mjs'), { t, env: { HOOK: receiver.url } });
+    assert.equal((await post(`${server.url}/background`, { id: 'taken' })).status, 200);
+    await receiver.until(1);
+    const { error } = JSON.parse(String(receiver.arrivals[0]?.body)) as { error: Record<string, unknown> };
+    assert.deepEqual(
+      [error['code'], error['status'], error['issues']],
+      ['SERVE_INPUT_INVALID', 422, [{ path: ['id'], message: 'is taken' }]],
+    );
+    await server.stop();
   });
 
   test('no more than 100 wrong values are told', async () => {
