@@ -1,6 +1,6 @@
 /** The environment of this process: the options that it sets, and the variables that workers inherit. */
 import { didYouMean } from '../../protocol/text/sentences.js';
-import { isSecret, type OptionSource } from './resolve.js';
+import { isSecret, notAllowed, type OptionSource } from './resolve.js';
 import { OPTION_NAMES, envName, type OptionName } from './table.js';
 
 /** Reads the BANANA_* variables (and those of platforms, such as PORT) as a source, with warnings for ignored ones. */
@@ -17,11 +17,28 @@ export function readEnvironment(env: NodeJS.ProcessEnv): { source: OptionSource;
       warnings.push(`${variable}=${raw} looks like a variable that Kubernetes sets, and is ignored`);
     else [values[name], from[name]] = [raw, variable];
   };
-  take('port', 'SAGEMAKER_BIND_TO_PORT'); // the platform calls this port only, whatever the image says
+  // These platforms call this port only, whatever the image says.
+  for (const variable of ['SAGEMAKER_BIND_TO_PORT', 'AIP_HTTP_PORT']) take('port', variable);
   for (const name of OPTION_NAMES) take(name, envName(name));
   take('port', 'PORT');
   warnings.push(...misspelledVariables(env));
   return { source: { values, where: (name) => from[name] ?? name }, warnings };
+}
+
+/** Paths at which a platform asks a container; null where it names none. */
+export interface PlatformPaths {
+  readonly health: string | null;
+  readonly predict: string | null;
+}
+
+/** Reads the paths that Vertex AI names. @throws SERVE_CONFIG */
+export function platformPaths(env: NodeJS.ProcessEnv): PlatformPaths {
+  const pathIn = (variable: string): string | null => {
+    const path = env[variable] ?? '';
+    if (path === '' || /^\/[^?#\s]*$/.test(path)) return path || null;
+    throw notAllowed(variable, path, 'a path that begins with a slash');
+  };
+  return { health: pathIn('AIP_HEALTH_ROUTE'), predict: pathIn('AIP_PREDICT_ROUTE') };
 }
 
 /** Variables that Kubernetes sets for a service called "banana", besides BANANA_PORT. */

@@ -7,6 +7,7 @@
  * 4. Devices of their first workers.
  */
 import { configError } from '../../protocol/errors.js';
+import { platformPaths, type PlatformPaths } from '../options/environment.js';
 import type { ResolvedOptions } from '../options/resolve.js';
 import type { Devices } from '../machine/placement.js';
 import { APP_SOURCES } from '../runtimes/index.js';
@@ -29,6 +30,7 @@ export interface ServerPlan
   /** A model store is served without an app: the server has the API and ports of Multi Model Server. */
   readonly isMmsMode: boolean;
   readonly resolved: ResolvedOptions;
+  readonly platform: PlatformPaths;
   readonly devices: Devices;
   /** Null: the memory of workers has no limit. */
   readonly budgets: BudgetLimits | null;
@@ -42,6 +44,7 @@ export interface ServerPlan
 export async function planServer(given: ServeOptions, internals: ServeInternals): Promise<ServerPlan> {
   const gathered = await gatherOptions(given, internals);
   const { resolved, cwd, isMmsMode, stop } = gathered;
+  const platform = platformPaths(process.env);
   const listeners = planListeners(resolved, cwd, internals.isAlone !== true);
   const { plans, store, warnings: modelWarnings } = await planFirstModels(gathered);
   const release = (): void => store.close();
@@ -57,6 +60,7 @@ export async function planServer(given: ServeOptions, internals: ServeInternals)
       store,
       isMmsMode,
       resolved,
+      platform,
       cwd,
       devices,
       budgets: planBudgets(resolved.options),

@@ -77,13 +77,14 @@ export class Listeners {
   async answerBy(backend: Backend, metrics: MetricsPage | null): Promise<void> {
     const { FrontHandler } = await import('../http/handler.js');
     const { callPathsIn, dialectsOf } = await import('../http/dialects/index.js');
-    const { management, metrics: metricsPlan, isMmsMode, dialects } = this.#plan;
+    const { management, metrics: metricsPlan, isMmsMode, platform, dialects } = this.#plan;
     const byListener = dialectsOf({
       isMmsMode,
       isManagementShared: management?.isShared === true,
       metrics,
       areMetricsOnMain: metricsPlan?.isOnMain === true,
       page: backend.page,
+      platform,
       main: dialects,
     });
     for (const [listener, { handler }] of this.#open) {

@@ -26,11 +26,14 @@ export interface Addresses {
 /** Logs the addresses of a server that is open, and what it serves. */
 export function logOpen(
   log: Log,
-  { models, devices, management, metrics, resolved }: ServerPlan,
+  { models, devices, management, metrics, resolved, platform }: ServerPlan,
   { url, managementUrl, metricsUrl }: Addresses,
   jobs: Pick<KeptJobs, 'isDurable' | 'storeName'>,
 ): void {
   for (const text of startTexts(models, devices.threads, url)) log.info(text);
+  if (platform.health !== null) log.info(`AIP_HEALTH_ROUTE: health is on ${url}${platform.health}`);
+  if (platform.predict !== null)
+    log.info(`AIP_PREDICT_ROUTE: predictions are on ${url}${platform.predict}, before any other path`);
   if (jobs.isDurable) log.info(`store of jobs: ${jobs.storeName}`);
   const withheld = resolved.explicit.has('withholdEnv') ? [] : withheldNames(resolved.options.withholdEnv);
   if (withheld.length > 0) log.info(withheldText(withheld));
@@ -46,13 +49,17 @@ export function logOpen(
 /** Logs what the first worker of a model has shown: routes that hide other paths, and how to call it if it answers on `/`. */
 export function logFirstReady(
   log: Log,
-  { keys }: Pick<ServerPlan, 'keys'>,
+  { keys, platform: { predict } }: Pick<ServerPlan, 'keys' | 'platform'>,
   { url, socketPath }: Addresses,
   model: Model,
   models: Models,
 ): void {
   const clashes = routeClashes(model, models);
   if (clashes.length > 0) log.warn(clashText(clashes));
+  if (models.default === model && predict !== null && model.routes?.has(predict) === true)
+    log.warn(
+      `${predict} is a route of the app and AIP_PREDICT_ROUTE: it takes instances, and the route is at /models/${model.spec.name}${predict}`,
+    );
   const command = models.default === model ? tryText(model, url, socketPath, keys.required) : null;
   if (command !== null) log.info(command);
 }

@@ -22,6 +22,7 @@ test('docs/http.md lists every path of the server', () => {
     metrics: null,
     areMetricsOnMain: false,
     page: null,
+    platform: { health: null, predict: null },
   };
   const { main } = dialectsOf({ ...defaults, main: undefined });
   const listed = new Set(PATHS.map(({ request = '' }) => request.split(' ')[1] as string));
@@ -47,6 +48,7 @@ const SHAPES: readonly (readonly [name: string, shape: RegExp])[] = [
   ['Cog', /^\{"detail":/],
   ['Multi Model Server', /^\{\n {2}"code": 404,\n/],
   ['Open Inference Protocol', /^\{"error":"Request for unknown model: /],
+  ['KServe V1', /^\{"error":"/],
 ];
 
 const NOT_ON_200 = [

@@ -349,4 +349,4 @@ test(
 const TAKES_TENSORS = /\/infer$/;
 
 /** The calls whose answers have the model's output. */
-const RUNS_MODEL = /^post \/(?:$|models\/|model|predictions|invocations|start\/v[34]|check)/;
+const RUNS_MODEL = /^post \/(?:$|v1|models\/|model|predictions|invocations|start\/v[34]|check)/;

@@ -21,6 +21,10 @@ class Running:
         self.on_fail: Callable[[], None] = lambda: None
 
     @property
+    def whole(self) -> "Running":
+        return self
+
+    @property
     def has_ended(self) -> bool:
         return len(self.endings) > 0
 

@@ -62,9 +62,9 @@ export function call(id: number, input: unknown, fields: Partial<Call> = {}): St
 type Part = readonly [id: number, text: string, bodyBytes?: number];
 
 /** The front sends a frame with these calls of a batch. */
-export function calls(batch: number, parts: readonly Part[], last = true): Step {
+export function calls(batch: number, parts: readonly Part[], last = true, fields: Partial<Call> = {}): Step {
   const heads = parts.map(([id, text, bodyBytes = text.length]) =>
-    callWith({ id, requestId: `r${id}`, bodyBytes }),
+    callWith({ id, requestId: `r${id}`, bodyBytes, ...fields }),
   );
   const inlineBytes = parts.map(([, text]) => text.length);
   return sends(

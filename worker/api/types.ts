@@ -99,7 +99,7 @@ export interface InferenceContext {
   /** The path as the client sent it, percent escapes included. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** The `parameters` of a request of the Open Inference Protocol; empty for any other request. */
+  /** The `parameters` of a request of KServe's protocols or of Vertex AI; empty for any other request. */
   readonly params: CallParams;
   /** W3C trace context as sent, if valid. */
   readonly traceparent: string | null;

@@ -1,10 +1,8 @@
 /** Calls of programs that have the app as a function: their input is one value, and so is the answer, or each item of a stream. */
-import { ServeError } from '../../protocol/errors.js';
-import { mediaType } from '../../protocol/text/headers.js';
 import type { ValueFormat } from '../../protocol/values/value-format.js';
 import type { DialectFormat, Exchange } from './body-format.js';
-import { errorText } from './error-text.js';
 import { PLAIN_HEAD, Reply, type ReplyBody } from './reply.js';
+import { assertNoError, valueOf } from './reply-value.js';
 
 export function programExchange({ read, write }: ValueFormat): Exchange {
   const written = (value: unknown, name: string): Buffer => write(value, name, 'SERVE_OUTPUT_INVALID');
@@ -13,10 +11,7 @@ export function programExchange({ read, write }: ValueFormat): Exchange {
     read: (body) => read(body).value,
     write(reply) {
       const { head, body } = reply;
-      if (head.status >= 400) {
-        const message = errorText(reply) || undefined;
-        throw new ServeError('SERVE_HTTP_ERROR', message, { status: head.status });
-      }
+      assertNoError(reply);
       if (body.kind === 'stream') {
         const iterator = encoded(body.iterator, (item) => withLength(written(item, 'item')));
         return new Reply(PLAIN_HEAD, { kind: 'stream', iterator });
@@ -33,14 +28,6 @@ export function programFormat(exchange: DialectFormat['exchange']): DialectForma
     itemRefusal: 'A custom service of Multi Model Server takes bytes of HTTP, not values of a program.',
     exchange,
   };
-}
-
-/** The value of a whole answer; a body of JSON or text is read, because the caller sees no content type. */
-function valueOf(body: Exclude<ReplyBody, { kind: 'stream' }>, contentType: string): unknown {
-  if (body.kind !== 'bytes') return body.value;
-  const type = mediaType(contentType);
-  if (type === 'application/json') return JSON.parse(Buffer.from(body.bytes).toString()) as unknown;
-  return type.startsWith('text/') ? Buffer.from(body.bytes).toString() : body.bytes;
 }
 
 type Items = (ReplyBody & { kind: 'stream' })['iterator'];

@@ -3,11 +3,11 @@ import { badField, ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { kindOf, shown, type Tensor } from '../../protocol/values/tensor.js';
 import type { EncodedOutput } from './body-format.js';
-import { errorText } from './error-text.js';
 import { readJson } from './json.js';
 import { numberOfHalfBits } from './open-inference/half-floats.js';
 import { outputsOf } from './open-inference/outputs.js';
 import { Reply } from './reply.js';
+import { assertNoError } from './reply-value.js';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -69,8 +69,7 @@ export function resultOf(
   encode: (value: unknown, facts: Facts) => EncodedOutput,
 ): Reply {
   const { head, body } = answer;
-  if (head.status >= 400)
-    throw new ServeError('SERVE_HTTP_ERROR', errorText(answer) || undefined, { status: head.status });
+  assertNoError(answer);
   if (body.kind === 'stream' || body.kind === 'bytes')
     throw new ServeError('SERVE_OUTPUT_INVALID', `The app must return ${name}, not a body of its own.`);
   const { value } = body;

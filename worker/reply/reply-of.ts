@@ -13,3 +13,8 @@ export async function replyOf(output: unknown): Promise<Reply> {
   if (iterator === null) return new Reply(PLAIN_HEAD, { kind: 'value', value: output });
   return new Reply(PLAIN_HEAD, { kind: 'stream', iterator, byAccept: true });
 }
+
+/** Whether it is a Response, which answers a call also if it is thrown. */
+export function isAnswer(thrown: unknown): boolean {
+  return isResponse(thrown) || isPotassiumResponse(thrown);
+}

@@ -1,7 +1,8 @@
 /**
  * Runs the app for calls that have begun together, one or a batch, and answers them.
  *
- * 1. Each body is read; a malformed one fails its own call, and the others run.
+ * 1. Each body is read; a malformed one fails its own call, and the others run. A body may have several inputs
+ *    (`inputs-of-call.ts`).
  * 2. The app's function gets the input; its batch function gets all inputs, and returns one entry for each.
  * 3. If the batch function throws and the app set `repeatable`, the inputs run again in halves, so that only the guilty one
  *    fails.
@@ -10,21 +11,26 @@ import { AsyncResource } from 'node:async_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ServeError } from '../../protocol/errors.js';
 import { entriesOf, halvesOf } from '../adapters/batch-entries.js';
+import { Inputs } from '../formats/inputs.js';
 import { hintOnce } from '../process/hint-once.js';
 import { isPotassiumResponse, mayAnswerSeveral } from '../reply/potassium-response.js';
 import { isResponse } from '../reply/web-response.js';
 import { isThenable } from '../values/thenable.js';
+import { CallInParts, type AppCall } from './inputs-of-call.js';
 import type { CallHost, Run, RunningCall } from './running-call.js';
 
-type Host = Pick<CallHost, 'app' | 'channel' | 'prints'>;
+interface Host extends Pick<CallHost, 'app' | 'channel' | 'prints'> {
+  readonly concurrency: number;
+}
 
 /** Never throws. */
 export function runCalls(calls: readonly RunningCall[], run: Run, host: Host): void {
-  if (calls.length === 1) runOne(calls[0] as RunningCall, host);
+  if (calls.length === 1) runOne(calls[0] as RunningCall, run, host);
   else void runBatch(calls, run, host);
 }
 
-function runOne(running: RunningCall, { app, prints }: Host): void {
+function runOne(running: RunningCall, run: Run, host: Host): void {
+  const { app, prints } = host;
   const { call, ctx, socket } = running;
   const ask = (input: unknown): unknown => {
     running.input = input;
@@ -32,7 +38,8 @@ function runOne(running: RunningCall, { app, prints }: Host): void {
   };
   const handle = (): unknown => {
     const input = socket ?? running.readInput(app.wishes(call.route));
-    if (isThenable(input)) return input.then(ask);
+    if (isThenable(input))
+      return input.then((read) => (read instanceof Inputs ? runEach(running, read, run, host) : ask(read)));
     return ask(input);
   };
   let output: unknown;
@@ -45,23 +52,64 @@ function runOne(running: RunningCall, { app, prints }: Host): void {
   running.answer(output);
 }
 
+/** Returns the answer to a call of several inputs. */
+function runEach(running: RunningCall, inputs: Inputs, run: Run, host: Host): Promise<unknown> {
+  const { parts, answer } = new CallInParts(running, inputs);
+  void runInGroups(parts, inputs.most, run, host);
+  return answer;
+}
+
 /** Never rejects. */
 async function runBatch(calls: readonly RunningCall[], run: Run, host: Host): Promise<void> {
   const readable: RunningCall[] = [];
+  const inParts: AppCall[] = [];
+  let most = calls.length;
   for (const running of calls) {
     try {
-      const input = running.readInput(host.app.wishes(running.call.route));
-      running.input = isThenable(input) ? await input : input;
-      readable.push(running);
+      const given = running.readInput(host.app.wishes(running.call.route));
+      const input: unknown = isThenable(given) ? await given : given;
+      if (input instanceof Inputs) {
+        const { parts, answer } = new CallInParts(running, input);
+        running.answer(answer);
+        inParts.push(...parts);
+        most = Math.max(most, input.most);
+      } else {
+        running.input = input;
+        readable.push(running);
+      }
     } catch (thrown) {
       running.fail(thrown);
     }
   }
-  await runTogether(readable, run, host);
+  if (inParts.length === 0) await runTogether(readable, run, host);
+  else await runInGroups([...inParts, ...readable], most, run, host); // streams of whole calls may outlast the last group
+}
+
+/** Runs up to `most` at a time together, if the app takes batches, else one after the other. Never rejects. */
+async function runInGroups(calls: readonly AppCall[], most: number, run: Run, host: Host): Promise<void> {
+  const size = takesBatches(calls, host) ? most : 1;
+  for (let begun = 0; begun < calls.length; begun += size) {
+    const group = calls.slice(begun, begun + size);
+    const isNext = begun > 0 && group.some(({ cancelled }) => !cancelled);
+    await (isNext ? runNext : runTogether)(group, run, host);
+    for (const { settled } of group) await settled;
+  }
+}
+
+function takesBatches([first]: readonly AppCall[], { app, concurrency }: Host): boolean {
+  if (concurrency > 1) return false;
+  const { maxBatch = 1 } = app.description.routes.find(({ path }) => path === first?.call.route) ?? {};
+  return maxBatch > 1;
+}
+
+/** Runs calls after others of their batch, without what these have left in their async context. */
+async function runNext(calls: readonly AppCall[], run: Run, host: Host): Promise<void> {
+  await nextTurn(); // reads the cancels of clients that have left in the meantime
+  await new AsyncResource('banana-serve group').runInAsyncScope(() => runTogether(calls, run, host));
 }
 
 /** Runs the calls whose clients still wait, and answers them. */
-async function runTogether(calls: readonly RunningCall[], run: Run, host: Host): Promise<void> {
+async function runTogether(calls: readonly AppCall[], run: Run, host: Host): Promise<void> {
   const waited = calls.filter(({ cancelled }) => !cancelled);
   for (const running of calls) if (running.cancelled) running.fail(new ServeError('SERVE_CANCELLED'));
   if (waited.length === 0) return;
@@ -77,8 +125,8 @@ async function runTogether(calls: readonly RunningCall[], run: Run, host: Host):
 }
 
 /** Returns the result of the batch function. A single remaining call runs as it would without batching. */
-function askApp(calls: readonly RunningCall[], { app, prints }: Host): unknown {
-  const [{ call, ctx, input }] = calls as [RunningCall];
+function askApp(calls: readonly AppCall[], { app, prints }: Host): unknown {
+  const [{ call, ctx, input }] = calls as [AppCall];
   return prints.run(call.requestId, async () => {
     if (calls.length === 1) return [await app.handle(call.route, input, ctx)];
     return app.handleBatch?.(
@@ -99,18 +147,15 @@ function entriesOrError(returned: unknown, count: number): readonly unknown[] {
 }
 
 /** Called when none of these calls has been answered. */
-async function onThrown(calls: readonly RunningCall[], thrown: unknown, run: Run, host: Host): Promise<void> {
+async function onThrown(calls: readonly AppCall[], thrown: unknown, run: Run, host: Host): Promise<void> {
   const count = calls.length;
   if (count > 1 && host.app.repeatable) {
-    for (const half of halvesOf(calls)) {
-      await nextTurn(); // reads the cancels of clients that have left in the meantime
-      await new AsyncResource('banana-serve half').runInAsyncScope(() => runTogether(half, run, host));
-    }
+    for (const half of halvesOf(calls)) await runNext(half, run, host);
     return;
   }
   if (count > 1) hintOnce('repeatable', () => repeatableHint(count));
   const failure = count > 1 && isForOneCall(thrown) ? batchResponseError(count) : thrown;
-  deliverTogether(run, host, () => calls.forEach((running) => running.fail(failure)));
+  deliverTogether(run, host, () => calls.forEach((running) => running.fail(failure, count > 1)));
 }
 
 /** Puts endings into the channel one after the other, so that they leave together. */

@@ -17,6 +17,7 @@ import { failureOf, thrownAsText } from '../failures/failure.js';
 import type { InputWishes } from '../api/input-wishes.js';
 import type { EncodedOutput, Exchange } from '../formats/body-format.js';
 import { exchangeOf } from '../formats/index.js';
+import { Inputs } from '../formats/inputs.js';
 import { writeJson } from '../formats/json.js';
 import { writeResult } from '../formats/mms.js';
 import { readInput } from '../formats/read-input.js';
@@ -25,7 +26,7 @@ import { hintOnce } from '../process/hint-once.js';
 import { encodeOutput } from '../reply/encode-output.js';
 import { isPotassiumResponse, replyOfResponse } from '../reply/potassium-response.js';
 import { PLAIN_HEAD, Reply, type ReplyBody } from '../formats/reply.js';
-import { replyOf } from '../reply/reply-of.js';
+import { isAnswer, replyOf } from '../reply/reply-of.js';
 import { chunkType, iteratorOf, sendStream, type StreamHead } from '../reply/stream.js';
 import { isResponse } from '../reply/web-response.js';
 import { StreamSender } from './stream-sender.js';
@@ -110,9 +111,9 @@ export class RunningCall {
     const input = call.answer === 'auto' ? readInput(call, ctx.body, wishes) : this.#readInExchange(wishes);
     const schema = this.#host.app.schemas?.(call.route)?.input;
     if (schema === undefined) return input;
-    return isThenable(input)
-      ? input.then((read) => acceptedInput(schema, read))
-      : acceptedInput(schema, input);
+    const accept = (read: unknown): unknown => acceptedInput(schema, read);
+    if (!isThenable(input)) return accept(input);
+    return input.then((read) => (read instanceof Inputs ? read.accepted(accept) : accept(read)));
   }
 
   async #readInExchange(wishes: InputWishes): Promise<unknown> {
@@ -131,8 +132,7 @@ export class RunningCall {
    */
   answer(returned: unknown): void {
     try {
-      const schema = this.#host.app.schemas?.(this.call.route)?.output;
-      const output = schema === undefined ? returned : acceptedOutput(schema, returned);
+      const output = this.accepted(returned);
       if (!isThenable(output)) this.#deliver(output);
       // The callback of a thenable of the app may be called twice; a promise settles once.
       else
@@ -143,6 +143,12 @@ export class RunningCall {
     } catch (thrown) {
       this.fail(thrown); // the getter of `then` threw
     }
+  }
+
+  /** Returns the app's output as its schema returns it, or a promise of that. @throws SERVE_OUTPUT_INVALID (or rejects with it) */
+  accepted(returned: unknown): unknown {
+    const schema = this.#host.app.schemas?.(this.call.route)?.output;
+    return schema === undefined ? returned : acceptedOutput(schema, returned);
   }
 
   #deliver(output: unknown): void {
@@ -164,8 +170,7 @@ export class RunningCall {
    * already.
    */
   fail(thrown: unknown): void {
-    const isAnswer = isResponse(thrown) || isPotassiumResponse(thrown);
-    if (isAnswer && this.socket === null && this.#stream?.begun !== true) {
+    if (isAnswer(thrown) && this.socket === null && this.#stream?.begun !== true) {
       this.#deliver(thrown);
       return;
     }
@@ -182,7 +187,7 @@ export class RunningCall {
   }
 
   async #deliverInExchange(exchange: Exchange, output: unknown): Promise<void> {
-    this.#hintNoReturn(output);
+    this.hintNoReturn(output);
     const reply = await replyOf(output);
     try {
       this.#deliverReply(await exchange.write(reply));
@@ -192,13 +197,13 @@ export class RunningCall {
     }
   }
 
-  #hintNoReturn(output: unknown): void {
+  hintNoReturn(output: unknown): void {
     if (output === undefined && !this.cancelled && this.#exchange?.isOfProgram !== true)
       hintOnce('no return', () => noReturn(this.call.route));
   }
 
   #deliverValue(output: unknown): void {
-    this.#hintNoReturn(output);
+    this.hintNoReturn(output);
     const iterator = iteratorOf(output);
     if (iterator !== null) {
       this.#orFail(this.#deliverStream(iterator, null));

@@ -3,6 +3,7 @@
  * claims; finds the dialect that a request belongs to.
  */
 import { ServeError } from '../../../protocol/errors.js';
+import type { PlatformPaths } from '../../options/environment.js';
 import type { FindCallPaths } from '../request/call-paths.js';
 import type { Listener, RequestContext, MetricsPage } from '../request/request-context.js';
 import type { ServedPage } from '../request/served-page.js';
@@ -21,6 +22,7 @@ import { openAi, openAiStyle } from './openai/openai.js';
 import { openInference, openInferenceWithRepository } from './open-inference/open-inference.js';
 import { pageDialect } from './web-page/page.js';
 import { potassium } from './potassium/potassium.js';
+import { kserveV1, vertex } from './predict/predict.js';
 import { rerank } from './rerank/rerank.js';
 import { v1 } from './v1/v1.js';
 
@@ -30,8 +32,13 @@ export interface Dialects {
   readonly default: DefaultDialect;
 }
 
-/** For clients that call a model by its task. The second has a path below `/v2`, which is Open Inference's: it comes first. */
-const TASK_DIALECTS: readonly Dialect[] = [openAi, { ...rerank, ...openAiStyle }, { ...v1, ...openAiStyle }];
+/** For clients that call a model by its task, and KServe's. Rerank has a path below `/v2`, which is Open Inference's: it comes first. */
+const TASK_DIALECTS: readonly Dialect[] = [
+  kserveV1,
+  openAi,
+  { ...rerank, ...openAiStyle },
+  { ...v1, ...openAiStyle },
+];
 
 /** The house dialect comes first: a route of the app takes precedence. */
 export const MAIN_DIALECTS: Dialects = {
@@ -91,7 +98,8 @@ const WITH_MANAGEMENT = new Map<Dialect, Dialect>([
 
 /**
  * Returns the dialects of each listener; null for a listener that is not opened. `metrics`: null if they are switched off.
- * `page`: null if there is none. `main`: replaces the dialects of the main listener, for tests.
+ * `page`: null if there is none. `platform`: paths that come before all others. `main`: replaces the dialects of the main
+ * listener, for tests.
  */
 export function dialectsOf({
   isMmsMode,
@@ -99,6 +107,7 @@ export function dialectsOf({
   metrics,
   areMetricsOnMain,
   page,
+  platform,
   main = isMmsMode ? MMS_DIALECTS : MAIN_DIALECTS,
 }: {
   readonly isMmsMode: boolean;
@@ -106,6 +115,7 @@ export function dialectsOf({
   readonly metrics: MetricsPage | null;
   readonly areMetricsOnMain: boolean;
   readonly page: ServedPage | null;
+  readonly platform: PlatformPaths;
   readonly main: Dialects | undefined;
 }): Readonly<Record<Listener, Dialects | null>> {
   const inStyle = <D extends Dialect>(dialect: D): D => (isMmsMode ? withMmsErrors(dialect) : dialect);
@@ -114,7 +124,11 @@ export function dialectsOf({
   const house = metrics === null ? null : inStyle(metricsDialect(metrics));
   const shared = isManagementShared ? withManagement(main) : main;
   const withPage = before(page === null ? null : inStyle(pageDialect(page, isManagementShared)), shared);
-  const answering = before(areMetricsOnMain ? house : null, withPage);
+  const hasPlatform = platform.health !== null || platform.predict !== null;
+  const answering = before(
+    hasPlatform ? vertex(platform) : null,
+    before(areMetricsOnMain ? house : null, withPage),
+  );
   const described = inStyle(openApiDialect(answering.inOrder));
   return {
     main: before(described, answering),
@@ -127,7 +141,7 @@ export function callPathsIn(dialects: readonly Dialect[]): FindCallPaths {
   return (called) =>
     dialects.flatMap(({ name, callPaths }) =>
       (callPaths?.(called) ?? []).map(({ path, isDeprecated = false }) => {
-        const encoded = path.split('/').map(encodeURIComponent).join('/');
+        const encoded = path.split('/').map(encodeURIComponent).join('/').replaceAll('%3A', ':');
         return { dialect: name, path: encoded, isDeprecated };
       }),
     );

@@ -78,3 +78,6 @@ export const HOUSE_ERROR: NamedSchema = {
   name: 'Error',
   schema: objectOf({ error: objectOf(ERROR_FIELDS, ['code', 'message', 'requestId', 'source', 'begun']) }),
 };
+
+/** The body of errors of one field (`answer/text-error.ts`). */
+export const TEXT_ERROR: NamedSchema = { name: 'OpenInferenceError', schema: objectOf({ error: TEXT }) };

@@ -47,14 +47,23 @@ export function urlOf({ path }: DialectPath, base: string): string {
 const WRAPPED: Readonly<Record<string, string>> = { gateway: 'modelInputs', cog: 'input' };
 /** The Open Inference Protocol wants a list of tensors. */
 const TENSORS = 'open-inference';
+/** KServe's first protocol wants a list of inputs. */
+const INSTANCES = 'kserve-v1';
 /** Their paths take JSON alone. */
-const NOT_OWN: ReadonlySet<string> = new Set([...Object.keys(WRAPPED), TENSORS, 'openai', 'rerank']);
+const NOT_OWN: ReadonlySet<string> = new Set([
+  ...Object.keys(WRAPPED),
+  TENSORS,
+  INSTANCES,
+  'openai',
+  'rerank',
+]);
 
 /** The app's example, as JSON text in the shape that the path's dialect wants. `{}` if nothing is known of the route's input. */
 export function firstInput(description: LiveDescription, route: LiveRoute, path: DialectPath): string {
   if (path.dialect === TENSORS) return formatted(JSON.stringify(tensorRequest(description)));
   const example = exampleOf(description, route);
   const input = example === '' ? signatureInput(description) : example;
+  if (path.dialect === INSTANCES) return formatted(`{"instances":[${input}]}`);
   const field = WRAPPED[path.dialect];
   return formatted(field === undefined ? input : `{"${field}":${input}}`);
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readEnvironment } from '../../../supervisor/options/environment.js';
+import { platformPaths, readEnvironment } from '../../../supervisor/options/environment.js';
 import {
   resolveModelOptions,
   resolveOptions,
@@ -347,10 +347,20 @@ describe('the environment', () => {
     assert.equal(where('runTimeout'), 'BANANA_RUN_TIMEOUT');
   });
 
-  test('PORT counts, and BANANA_PORT takes precedence', () => {
+  test("PORT counts, and BANANA_PORT takes precedence, and before it Vertex AI's", () => {
     assert.deepEqual(read({ PORT: '1' })[0], { port: '1' });
     assert.deepEqual(read({ PORT: '1', BANANA_PORT: '2' })[0], { port: '2' });
     assert.equal(readEnvironment({ PORT: '1' }).source.where('port'), 'PORT');
+    assert.deepEqual(read({ PORT: '1', BANANA_PORT: '2', AIP_HTTP_PORT: '3' })[0], { port: '3' });
+  });
+
+  test('Vertex AI names paths, which begin with a slash', () => {
+    assert.deepEqual(platformPaths({ AIP_PREDICT_ROUTE: '' }), { health: null, predict: null });
+    const named = { AIP_HEALTH_ROUTE: '/h', AIP_PREDICT_ROUTE: '/v1/endpoints/1/deployedModels/2:predict' };
+    const paths = { health: '/h', predict: named.AIP_PREDICT_ROUTE };
+    assert.deepEqual(platformPaths(named), paths);
+    for (const wrong of ['h', '/h?a=1', '/a b'])
+      assert.throws(() => platformPaths({ AIP_HEALTH_ROUTE: wrong }), { message: /^AIP_HEALTH_ROUTE: "/ });
   });
 
   test('an empty variable counts as not set', () =>

@@ -61,3 +61,15 @@ for (const [base, path, expected] of [
     const livePath = { path, dialect: 'banana', isDeprecated: false };
     assert.equal(urlOf(livePath, base), expected);
   });
+
+for (const [dialect, expected] of [
+  ['banana', '{"a":1}'],
+  ['gateway', '{"modelInputs":{"a":1}}'],
+  ['kserve-v1', '{"instances":[{"a":1}]}'],
+] as const)
+  test(`the example has the shape of the dialect ${dialect}`, () => {
+    const route = liveRoute({ path: '/' });
+    const description = liveDescription({ routes: [route], example: '{"a":1}' });
+    const shown = firstInput(description, route, { path: '/x', dialect, isDeprecated: false });
+    assert.deepEqual(JSON.parse(shown), JSON.parse(expected));
+  });

@@ -2,6 +2,7 @@
 import type { Conversation } from '../conversation.js';
 import { BATCHES, STREAMS } from './batches.js';
 import { CALLS, CANCELS, TOGETHER } from './calls.js';
+import { INSTANCES } from './instances.js';
 import { REPORTS } from './reports.js';
 import { SOCKETS } from './sockets.js';
 import { BROKEN_PROTOCOLS, ENDS, FAILED_STARTS, STARTS } from './starts-and-ends.js';
@@ -14,6 +15,7 @@ export const CONVERSATIONS: readonly Conversation[] = [
   ...TOGETHER,
   ...BATCHES,
   ...STREAMS,
+  ...INSTANCES,
   ...REPORTS,
   ...SOCKETS,
   ...ENDS,

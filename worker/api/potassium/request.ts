@@ -41,7 +41,7 @@ export class Request<Json = any> {
     return this.#ctx.query;
   }
 
-  /** The `parameters` of a request of the Open Inference Protocol; empty for any other request. */
+  /** The `parameters` of a request of KServe's protocols or of Vertex AI; empty for any other request. */
   get params(): CallParams {
     return this.#ctx.params;
   }

@@ -206,27 +206,29 @@ function readParameters(parameters: unknown): { params: Record<string, Parameter
     throw badBody(
       `The parameter sequence_id is ${shown(sequence)}, but this server has no sequences: each call stands alone. Send the state with it, or keep it in the app under a parameter of another name.`,
     );
-  for (const [name, value] of Object.entries(params)) {
+  for (const name of Object.keys(params)) {
     if (name.startsWith('triton_'))
       throw badBody(`The parameter ${shown(name)} is reserved: no name may begin with "triton_".`);
-    if (!isParameter(value))
+  }
+  return { params: checkedParameters(params), binary };
+}
+
+/** Returns parameters for the app. @throws SERVE_BAD_BODY for one that is a list, an object or null */
+export function checkedParameters(params: Fields): Record<string, Parameter> {
+  for (const [name, value] of Object.entries(params))
+    if (!['string', 'number', 'bigint', 'boolean'].includes(typeof value))
       throw badBody(
         `The parameter ${shown(name)} must be text, a number, true or false, not ${kindOf(value)}.`,
       );
-  }
-  return { params: params as Record<string, Parameter>, binary };
+  return params as Record<string, Parameter>;
 }
 
 function isWholeNumber(value: unknown): boolean {
   return (typeof value === 'bigint' || Number.isSafeInteger(value)) && (value as number | bigint) >= 0;
 }
 
-function isParameter(value: unknown): value is Parameter {
-  return ['string', 'number', 'bigint', 'boolean'].includes(typeof value);
-}
-
 /** Clients write null for none. */
-function parametersOf({ parameters }: Fields, refuse: Refuse): Fields {
+export function parametersOf({ parameters }: Fields, refuse: Refuse): Fields {
   if (parameters === undefined || parameters === null) return {};
   if (isObject(parameters)) return parameters;
   throw refuse(`parameters must be an object, not ${kindOf(parameters)}`);

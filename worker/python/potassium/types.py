@@ -93,7 +93,7 @@ class Request:
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """The `parameters` of a request of the Open Inference Protocol; empty for any other request."""
+        """The `parameters` of a request of KServe's protocols or of Vertex AI; empty for any other request."""
         return self._of_call().params
 
     @property

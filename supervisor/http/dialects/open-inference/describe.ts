@@ -1,6 +1,6 @@
 /** Describes the protocol's paths for the OpenAPI document: pages by the names of models, and a call for each version. */
 import type { LoadedInfo } from '../../../../protocol/wire/messages.js';
-import { CALL_FAILURES, type NamedSchema } from '../../openapi/errors.js';
+import { CALL_FAILURES } from '../../openapi/errors.js';
 import {
   operationIdOf,
   operationsOf,
@@ -9,13 +9,8 @@ import {
   type DescribedServer,
 } from '../../openapi/operation.js';
 import { describedRoutes } from '../../openapi/routes.js';
-import { DATATYPE, TEXT, objectOf } from '../../openapi/schemas.js';
+import { DATATYPE } from '../../openapi/schemas.js';
 import paths from './paths.json' with { type: 'json' };
-
-export const OPEN_INFERENCE_ERROR: NamedSchema = {
-  name: 'OpenInferenceError',
-  schema: objectOf({ error: TEXT }),
-};
 
 const OPERATIONS = operationsOf(paths, { datatype: DATATYPE });
 const CALLS = OPERATIONS.filter(({ path }) => path.endsWith('/infer'));

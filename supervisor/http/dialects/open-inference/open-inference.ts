@@ -4,14 +4,15 @@
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import { BANANA_CLIENTS } from '../../access/client-headers.js';
-import { exposedDetail, headersOfStatus, statusOf } from '../../answer/house-error.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
+import { textFailure } from '../../answer/text-error.js';
 import { pathTable } from '../../call/path-table.js';
+import { TEXT_ERROR } from '../../openapi/errors.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { writtenPath } from '../../socket/request-facts.js';
-import { methodMistake, refusal, type Dialect, type Failure, type Operation } from '../dialect.js';
+import { methodMistake, refusal, type Dialect, type Operation } from '../dialect.js';
 import { calledModel, type PathParams } from './called-model.js';
-import { describeOpenInference, OPEN_INFERENCE_ERROR } from './describe.js';
+import { describeOpenInference } from './describe.js';
 import { callPaths, inferPlan } from './infer.js';
 import {
   allStatistics,
@@ -48,9 +49,9 @@ function dialectWith(managesModels: boolean): Dialect {
         return { ...operation, act: act(context, found.params) };
       return { auth, counts: false, methods, act: { refuse: methodMistake(context, methods) } };
     },
-    fail: (error, _requestId, context) => failure(error, context),
+    fail: (error, _requestId, context) => textFailure(error, context),
     callPaths,
-    errorBody: OPEN_INFERENCE_ERROR,
+    errorBody: TEXT_ERROR,
     describe: (server) => describeOpenInference(server, managesModels),
     clientHeaders: {
       key: BANANA_CLIENTS.clientHeaders.key,
@@ -76,24 +77,6 @@ const ABSENT: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/^\/v2\/logging(?:\/|$)/, 'log settings to change; its options are --log-level and --log-format'],
   [/^\/v2\/(?:system|cuda|xpu)sharedmemory(?:\/|$)/, 'shared memory; send tensors as bytes'],
 ];
-
-/** Errors have one field, and the house's statuses but 422. */
-function failure(error: ServeError, context: RequestContext | null): Failure {
-  const detail = exposedDetail(error, context);
-  const text = detail === '' ? textOf(error) : `${error.message}\n${detail}`;
-  return {
-    status: error.code === 'SERVE_INPUT_INVALID' ? 400 : statusOf(error),
-    headers: { 'Content-Type': 'application/json', ...headersOfStatus(error) },
-    body: Buffer.from(JSON.stringify({ error: text })),
-  };
-}
-
-/** The message with the wrong values of the input, for which the protocol has no field, unless it has them already. */
-function textOf({ code, message, issues }: ServeError): string {
-  if (issues.length === 0 || code === 'SERVE_INPUT_INVALID') return message;
-  const places = issues.map(({ path, message: problem }) => `${path.join('.')}: ${problem}`);
-  return `${message} ${places.join('; ')}`;
-}
 
 /** Everything about a path but its parameters. */
 interface OpenInferencePath extends Pick<Operation, 'auth' | 'counts' | 'isLogged' | 'methods'> {

@@ -32,6 +32,7 @@ const FILES: readonly (readonly [file: string, dialects: readonly string[]])[] =
   ['open-inference/paths.json', ['open-inference']],
   ['openai/paths.json', ['openai']],
   ['potassium/paths.json', ['potassium']],
+  ['predict/paths.json', ['kserve-v1']],
   ['rerank/paths.json', ['rerank']],
   ['v1/paths.json', ['v1']],
   ['web-page/paths.json', ['page']],

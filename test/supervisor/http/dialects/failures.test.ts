@@ -70,18 +70,19 @@ describe('a client with a method that the gateway does not have gets the form of
     );
 });
 
-describe('open-inference sends with its status and the message as the only field:', () => {
-  const { fail } = dialectOf('open-inference');
-  for (const code of CODES)
-    test(code, () => {
-      for (const context of [askWith('POST'), null]) {
-        const { status, headers, body, closes } = fail(new ServeError(code, 'why'), 'id', context);
-        assert.equal(status, code === 'SERVE_INPUT_INVALID' ? 400 : (ERRORS[code].status ?? 500));
-        assert.deepEqual(headers, { 'Content-Type': 'application/json', ...HEADERS[code] });
-        assert.deepEqual([JSON.parse(body.toString()), closes], [{ error: 'why' }, undefined]);
-      }
-    });
-});
+for (const name of ['open-inference', 'kserve-v1'])
+  describe(`${name} sends with its status and the message as the only field:`, () => {
+    const { fail } = dialectOf(name);
+    for (const code of CODES)
+      test(code, () => {
+        for (const context of [askWith('POST'), null]) {
+          const { status, headers, body, closes } = fail(new ServeError(code, 'why'), 'id', context);
+          assert.equal(status, code === 'SERVE_INPUT_INVALID' ? 400 : (ERRORS[code].status ?? 500));
+          assert.deepEqual(headers, { 'Content-Type': 'application/json', ...HEADERS[code] });
+          assert.deepEqual([JSON.parse(body.toString()), closes], [{ error: 'why' }, undefined]);
+        }
+      });
+  });
 
 describe('cog sends a failed prediction with status 200, a wrong body as a list, anything else as a text:', () => {
   const FAILED =

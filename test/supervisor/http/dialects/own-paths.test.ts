@@ -5,7 +5,7 @@ import { isReservedPath } from '../../../../protocol/reserved-paths.js';
 import { MAIN_DIALECTS } from '../../../../supervisor/http/dialects/index.js';
 
 /** Dialects on whose paths a route of the app takes precedence. */
-const GIVES_WAY = new Set(['cog', 'gateway', 'mms', 'open-inference', 'openai', 'rerank', 'v1']);
+const GIVES_WAY = new Set(['cog', 'gateway', 'mms', 'open-inference', 'kserve-v1', 'openai', 'rerank', 'v1']);
 
 test('every path of the server is reserved, except those where a route of the app takes precedence', () => {
   for (const { name, paths } of MAIN_DIALECTS.inOrder)

@@ -48,6 +48,7 @@ export const PLAIN: DialectSettings = {
   metrics: null,
   areMetricsOnMain: false,
   page: PAGE,
+  platform: { health: null, predict: null },
   main: undefined,
 };
 const SHARED: DialectSettings = {

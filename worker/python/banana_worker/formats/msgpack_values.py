@@ -7,18 +7,16 @@ list.
 
 from __future__ import annotations
 
-import json
 import struct
 from typing import Any, List, Optional
 
 from banana_worker.formats import AnyExchange
-from banana_worker.formats.error_text import error_text
 from banana_worker.formats.msgpack import Extension, write_value
 from banana_worker.formats.msgpack_reader import Reader, read_value
 from banana_worker.formats.reply import BytesBody, Reply, ReplyHead, StreamBody
+from banana_worker.formats.reply_value import assert_no_error, value_of
 from banana_worker.formats.tensors.arrays import array_of, for_app, tensor_of_array
 from banana_worker.protocol.errors import ServeError
-from banana_worker.text.header_params import media_type
 from banana_worker.values.conversions import is_array
 from banana_worker.values.plain_value import plain_value
 from banana_worker.values.tensor import Tensor, elements_of
@@ -40,22 +38,10 @@ class Exchange(AnyExchange):
 
     def write(self, answer: Reply) -> Reply:
         head, body = answer.head, answer.body
-        if head.status >= 400:
-            text = "" if isinstance(body, StreamBody) else error_text(head.content_type, body)
-            raise ServeError("SERVE_HTTP_ERROR", text, status=head.status)
+        assert_no_error(answer)
         if isinstance(body, StreamBody):
             return Reply(ReplyHead(), StreamBody(body.items, encode=_item))
-        return Reply(ReplyHead(), BytesBody(_written(_value_of(body, head.content_type))))
-
-
-def _value_of(body: Any, content_type: str) -> object:
-    """The value of a whole answer; JSON or text is read, because the caller sees no content type."""
-    if not isinstance(body, BytesBody):
-        return body.value
-    kind = media_type(content_type)
-    if kind == "application/json":
-        return json.loads(bytes(body.data))
-    return bytes(body.data).decode() if kind.startswith("text/") else body.data
+        return Reply(ReplyHead(), BytesBody(_written(value_of(body, head.content_type))))
 
 
 def _item(value: object) -> bytes:

@@ -10,9 +10,9 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from urllib.parse import parse_qs
 
 from banana_worker.failures.sentences import kind_of
-from banana_worker.formats.error_text import error_text
 from banana_worker.formats.json import read_json
 from banana_worker.formats.reply import BytesBody, Reply, StreamBody
+from banana_worker.formats.reply_value import assert_no_error
 from banana_worker.formats.tensors.outputs import outputs_of
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
@@ -77,9 +77,7 @@ def result_of(
     value as the item `name` of a dict, beside `tokens`. An error of the app's own keeps its status. @raises ServeError
     SERVE_HTTP_ERROR, SERVE_OUTPUT_INVALID"""
     head, body = answer.head, answer.body
-    if head.status >= 400:
-        text = "" if isinstance(body, StreamBody) else error_text(head.content_type, body)
-        raise ServeError("SERVE_HTTP_ERROR", text, status=head.status)
+    assert_no_error(answer)
     if isinstance(body, (StreamBody, BytesBody)):
         raise invalid(f"The app must return {name}, not a body of its own.")
     value, tokens = body.value, None

@@ -72,7 +72,7 @@ class CallContext:
         self.call = call
         self.worker = shared.worker
         self.metrics = shared.metrics
-        # The `parameters` of a request of the Open Inference Protocol; empty for any other request.
+        # The `parameters` of a request of KServe's protocols or of Vertex AI; empty for any other request.
         self.params: CallParams = NO_PARAMS
         self._worker_log = shared.log
         self._body: bytes = body

@@ -1,6 +1,7 @@
 """Runs the app for calls that have begun together, one or a batch, and answers them.
 
-1. Each body is read; one that is malformed fails its own call, and the others run.
+1. Each body is read; one that is malformed fails its own call, and the others run. A body may have several inputs
+(`inputs_of_call.py`).
 2. The app's function gets the input; its batch function gets all inputs, and returns one entry for each.
 3. If the batch function raises and the app declared itself `repeatable`, the inputs run again in halves, so that only the
 guilty one fails.
@@ -14,10 +15,11 @@ from __future__ import annotations
 
 import contextvars
 import functools
-from typing import Any, Coroutine, Iterator, List, Optional, Tuple, cast
+from typing import Any, Coroutine, Iterator, List, Optional, Tuple, Union, cast
 
 from banana_worker.failures.outlook import loss_of_gpu
 from banana_worker.failures.thrown import class_name, is_a
+from banana_worker.formats.inputs import Inputs
 from banana_worker.process.app_exit import AppExit, check_is_worker
 from banana_worker.process.event_loop import is_awaitable
 from banana_worker.process.hint_once import hint_once
@@ -25,11 +27,15 @@ from banana_worker.protocol.errors import ServeError
 from banana_worker.reply.response import Response, may_answer_several
 from banana_worker.run.batch_entries import entries_of, halves_of
 from banana_worker.run.call_socket import ClosedSocket
+from banana_worker.run.inputs_of_call import Part, parts_of
 from banana_worker.run.running_call import CallHost, RunningCall
 from banana_worker.run.stream_sender import StreamSender
 
 # The part of a run that waits for something.
 Rest = Coroutine[Any, Any, None]
+
+# A call, or one of several inputs of one: the app gets it as a call.
+AppCall = Union[RunningCall, Part]
 
 # A call, its stream, and the stream's own copy of the call's context: without the context variables of other streams.
 _Stream = Tuple[RunningCall, StreamSender, contextvars.Context]
@@ -38,7 +44,7 @@ _Stream = Tuple[RunningCall, StreamSender, contextvars.Context]
 class CallRun:
     """Calls that begin together, until the last of them has ended."""
 
-    __slots__ = ("calls", "raised", "task", "_host", "_streams")
+    __slots__ = ("calls", "raised", "task", "_host", "_most", "_streams")
 
     def __init__(self, host: CallHost, calls: List[RunningCall]) -> None:
         """`calls`: one, or those of a batch, in their order; a worker of several places has no batches."""
@@ -49,6 +55,8 @@ class CallRun:
         # The task that it runs in beside others.
         self.task: Any = None
         self._host = host
+        # The most inputs that the app takes together; 0: no call has several.
+        self._most = 0
         # Streams that have not begun to be sent.
         self._streams: List[_Stream] = []
 
@@ -81,7 +89,8 @@ class CallRun:
     def begin(self) -> Optional[Rest]:
         """Runs the app for calls of one route. Returns the rest of the run, if the event loop has to wait for something
         beside other calls; None once all have ended. @raises AppExit, as the rest does"""
-        settling = self._run_app(self._readable())
+        readable = self._readable()
+        settling = self._run_app(readable) if self._most == 0 else self._run_in_groups(readable)
         if self._host.concurrency > 1:
             return self._finish(settling) if settling is not None or self._streams else None
         while self._streams:
@@ -95,22 +104,45 @@ class CallRun:
             running, stream, _ = self._streams.pop()
             await self._send_beside(running, stream)
 
-    def _readable(self) -> List[RunningCall]:
+    def _readable(self) -> List[AppCall]:
         """The calls whose input could be read, and whose clients still wait. The others end."""
         app = self._host.app
-        readable: List[RunningCall] = []
+        readable: List[AppCall] = []
+        in_parts: List[AppCall] = []
         for running in self.calls:
             try:
                 running.read_input(app.wishes(running.call.route))
                 if running.cancelled:
                     raise ServeError("SERVE_CANCELLED")
-                readable.append(running)
+                if isinstance(running.input, Inputs):
+                    in_parts += parts_of(running, running.input)
+                    self._most = max(self._most, len(self.calls), running.input.most)
+                    running.input = None
+                else:
+                    readable.append(running)
             except BaseException as thrown:
                 check_is_worker(thrown)
                 self._end_raised(running, thrown)
-        return readable
+        return in_parts + readable  # streams of whole calls may outlast the last group
 
-    def _run_app(self, calls: List[RunningCall]) -> Optional[Rest]:
+    def _run_in_groups(self, calls: List[AppCall]) -> Optional[Rest]:
+        """Runs up to `_most` at a time together, if the app takes batches, else one after the other."""
+        if self._host.concurrency > 1:
+            return self._run_each(calls)
+        routes = self._host.app.description.routes
+        takes_batches = any(route.max_batch > 1 for route in routes if route.path == self.calls[0].call.route)
+        size = self._most if takes_batches else 1
+        for begun in range(0, len(calls), size):
+            contextvars.copy_context().run(self._run_group, calls[begun : begun + size])
+        return None
+
+    async def _run_each(self, calls: List[AppCall]) -> None:
+        for running in calls:
+            rest = self._run_group([running])
+            if rest is not None:
+                await rest
+
+    def _run_app(self, calls: List[AppCall]) -> Optional[Rest]:
         """Runs and answers them. Returns the part of it that awaits the app beside other calls."""
         if not calls:
             return None
@@ -126,7 +158,7 @@ class CallRun:
             self._answer_all(calls, output)
         return None
 
-    def _ask_app(self, calls: List[RunningCall]) -> Any:
+    def _ask_app(self, calls: List[AppCall]) -> Any:
         """The output of the app's function. A call of a batch that is alone by now runs like any single call."""
         app, running = self._host.app, calls[0]
         route = running.call.route
@@ -134,7 +166,7 @@ class CallRun:
             return app.handle(route, running.input if running.socket is None else running.socket, running.ctx)
         return app.handle_batch(route, [running.input for running in calls], [running.ctx for running in calls])
 
-    async def _settle(self, calls: List[RunningCall], output: Any) -> None:
+    async def _settle(self, calls: List[AppCall], output: Any) -> None:
         try:
             output = await output
         except BaseException as thrown:
@@ -142,28 +174,28 @@ class CallRun:
         else:
             self._answer_all(calls, output)
 
-    def _on_raised(self, calls: List[RunningCall], thrown: BaseException) -> None:
+    def _on_raised(self, calls: List[AppCall], thrown: BaseException) -> None:
         """Ends these calls, none of which has been answered, or runs them again in halves."""
         check_is_worker(thrown)
         count = len(calls)
         if count > 1 and self._host.app.repeatable:
             for half in halves_of(calls):
-                contextvars.copy_context().run(self._run_half, half)
+                contextvars.copy_context().run(self._run_group, half)
             return
         if count > 1 and is_a(thrown, Response) and not may_answer_several(cast(Response, thrown)):
             thrown = TypeError("a Response was raised for %d calls at once; return it as the entry of its call" % count)
         if count > 1 and not is_a(thrown, Response) and not self.all_left():
             hint_once("repeatable", _REPEATABLE_HINT % count)
         for running in calls:
-            self._end_raised(running, thrown)
+            self._end_raised(running if count == 1 else running.whole, thrown)  # nothing shows which input it is
 
-    def _run_half(self, calls: List[RunningCall]) -> None:
+    def _run_group(self, calls: List[AppCall]) -> Optional[Rest]:
         for running in calls:  # reads each flag once: the other thread may set it at any time
             if running.cancelled:
                 running.fail(ServeError("SERVE_CANCELLED"))
-        self._run_app([running for running in calls if not running.has_ended])
+        return self._run_app([running for running in calls if not running.has_ended])
 
-    def _answer_all(self, calls: List[RunningCall], output: Any) -> None:
+    def _answer_all(self, calls: List[AppCall], output: Any) -> None:
         check_is_worker(None)
         if len(calls) == 1:
             self._answer(calls[0], output)
@@ -175,7 +207,7 @@ class CallRun:
         for running, entry in zip(calls, entries):
             self._answer(running, entry)
 
-    def _answer(self, running: RunningCall, output: Any) -> None:
+    def _answer(self, running: AppCall, output: Any) -> None:
         running.input = None
         try:
             self._note_answer(running, running.answer(output))
@@ -183,14 +215,14 @@ class CallRun:
             check_is_worker(thrown)
             self._end_raised(running, thrown)
 
-    def _note_answer(self, running: RunningCall, raised: Optional[BaseException]) -> None:
+    def _note_answer(self, running: AppCall, raised: Optional[BaseException]) -> None:
         """`raised`: the exception that the app returned in place of an answer, if it did."""
         if not running.has_ended and running.stream is not None:
-            self._streams.append((running, running.stream, contextvars.copy_context()))
+            self._streams.append((running.whole, running.stream, contextvars.copy_context()))
         elif self.raised is None or loss_of_gpu(self.raised) is None:
             self.raised = raised
 
-    def _end_raised(self, running: RunningCall, thrown: BaseException) -> None:
+    def _end_raised(self, running: AppCall, thrown: BaseException) -> None:
         """Ends a call whose function, or whose answer, has raised: with the Response that it raised, or with an error."""
         if running.has_ended:
             return  # the ending was the last step that could raise

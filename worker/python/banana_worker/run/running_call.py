@@ -14,6 +14,7 @@ from banana_worker.failures.failure import failure_of
 from banana_worker.failures.thrown import class_name, is_a, text_of
 from banana_worker.formats import AnyExchange, exchange_of
 from banana_worker.formats.input_wishes import InputWishes
+from banana_worker.formats.inputs import Inputs
 from banana_worker.formats.read_input import read_input
 from banana_worker.process.channel import BytesLike, Channel
 from banana_worker.process.event_loop import EventLoop
@@ -105,7 +106,9 @@ class RunningCall:
             self.input = read_input(call, body, wishes)
         schemas = self._host.app.schemas(call.route)
         if schemas is not None:
-            self.input = schemas.accept_input(self.input)
+            given = self.input
+            accept = schemas.accept_input
+            self.input = given.accepted(accept) if isinstance(given, Inputs) else accept(given)
 
     def _read_in_exchange(self, wishes: InputWishes) -> object:
         call, body = self.call, self.ctx.body
@@ -130,6 +133,11 @@ class RunningCall:
         """Whether the exception is a Response that can still answer the call."""
         has_begun = self.socket is not None or (self.stream is not None and self.stream.begun)
         return is_a(raised, Response) and not has_begun
+
+    @property
+    def whole(self) -> RunningCall:
+        """The call itself: a `Part` names the one that it belongs to."""
+        return self
 
     @property
     def _is_of_program(self) -> bool:
@@ -166,18 +174,22 @@ class RunningCall:
         if raised is not None:
             self.fail(raised)
             return raised
-        schemas = self._host.app.schemas(self.call.route)
-        if schemas is not None:
-            output = schemas.accept_output(output)
-        exchange = self._exchange
-        if (output is None or type(output) is tuple) and not self.cancelled and not self._is_of_program:
-            _hint_at(output, self._host.app.function(self.call.route))
+        output, exchange = self.accepted(output), self._exchange
         answer = answer_of(output, self.call) if exchange is None else written_answer(output, self.call, exchange)
         if isinstance(answer, WholeAnswer):
             self._succeed(answer.head, answer.body)
         else:
             self._open_stream(answer)
         return None
+
+    def accepted(self, output: Any) -> Any:
+        """The app's output as its schema returns it. @raises ServeError SERVE_OUTPUT_INVALID"""
+        schemas = self._host.app.schemas(self.call.route)
+        if schemas is not None:
+            output = schemas.accept_output(output)
+        if (output is None or type(output) is tuple) and not self.cancelled and not self._is_of_program:
+            _hint_at(output, self._host.app.function(self.call.route))
+        return output
 
     def _open_stream(self, answer: StreamedAnswer) -> None:
         host = self._host
@@ -208,10 +220,14 @@ class RunningCall:
             return
         if self.socket is not None:
             self.socket.end()
-        error = failure_of(thrown, self._host.app.function(self.call.route), self.input)
+        error = self.failure(thrown, self.input)
         self._note_end()
         shown = thrown if self._is_of_program and error is not thrown else None
         send_error(self._host.channel, self.call.id, error, self.run_ms, shown)
+
+    def failure(self, thrown: BaseException, input: Any) -> ServeError:
+        """`input`: what the app got. Never raises."""
+        return failure_of(thrown, self._host.app.function(self.call.route), input)
 
     def _note_end(self) -> None:
         """Called before the ending is sent: metrics and progress leave before it."""

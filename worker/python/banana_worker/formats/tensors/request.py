@@ -120,7 +120,7 @@ class _RequestReader:
         problem = problem_of_shape(shape) or _problem_of_empty_shape(shape)
         if problem is not None:
             raise refuse(problem)
-        parameters = _parameters_of(item, refuse)
+        parameters = parameters_of(item, refuse)
         if "shared_memory_region" in parameters:
             raise refuse("shared memory is not supported; send the data")
         size = parameters.get("binary_data_size")
@@ -175,7 +175,7 @@ def _read_wanted(outputs: Any, binary: bool) -> WantedOutputs:
 
 def _is_binary(item: Dict[str, Any], by_default: bool, refuse: Refuse) -> bool:
     """The switch of one output counts before that of the request."""
-    parameters = _parameters_of(item, refuse)
+    parameters = parameters_of(item, refuse)
     if "classification" in parameters:
         raise refuse("classification is not supported; the output has all values")
     if "shared_memory_region" in parameters:
@@ -187,7 +187,7 @@ def _is_binary(item: Dict[str, Any], by_default: bool, refuse: Refuse) -> bool:
 
 
 def _read_parameters(request: Dict[str, Any]) -> Tuple[Dict[str, Parameter], bool]:
-    params = dict(_parameters_of(request, lambda text: _bad_body(f"The request's {text}.")))
+    params = dict(parameters_of(request, lambda text: _bad_body(f"The request's {text}.")))
     binary = params.pop("binary_data_output", False)
     if not isinstance(binary, bool):
         raise _bad_body(f"The parameter binary_data_output must be true or false, not {shown(binary)}.")
@@ -200,16 +200,22 @@ def _read_parameters(request: Dict[str, Any]) -> Tuple[Dict[str, Parameter], boo
         cure = "Send the state with it, or keep it in the app under a parameter of another name."
         what = f"The parameter sequence_id is {shown(sequence)}, but this server has no sequences"
         raise _bad_body(f"{what}: each call stands alone. {cure}")
-    for name, value in params.items():
+    for name in params:
         if name.startswith("triton_"):
             raise _bad_body(f'The parameter {shown(name)} is reserved: no name may begin with "triton_".')
+    return checked_parameters(params), binary
+
+
+def checked_parameters(params: Dict[str, Any]) -> Dict[str, Parameter]:
+    """Parameters for the app. @raises ServeError SERVE_BAD_BODY for one that is a list, an object or null"""
+    for name, value in params.items():
         if not isinstance(value, (str, int, float, bool)):
             wanted = "text, a number, true or false"
             raise _bad_body(f"The parameter {shown(name)} must be {wanted}, not {_kind(value)}.")
-    return params, binary
+    return params
 
 
-def _parameters_of(item: Dict[str, Any], refuse: Refuse) -> Dict[str, Any]:
+def parameters_of(item: Mapping[str, Any], refuse: Refuse) -> Dict[str, Any]:
     """Clients write null for none."""
     parameters: Any = _or_else(item.get("parameters"), {})
     if not isinstance(parameters, dict):

@@ -1,0 +1,110 @@
+/**
+ * A call whose body has several inputs. Each is a call of the app, alone or in a batch with others, also of other calls. The
+ * values of their answers are the call's answer; the first that fails fails the call, with its place.
+ */
+import { ServeError } from '../../protocol/errors.js';
+import type { Call } from '../../protocol/wire/messages.js';
+import type { CallInfo } from '../api/call-info.js';
+import { failureOf } from '../failures/failure.js';
+import type { Inputs } from '../formats/inputs.js';
+import { PLAIN_HEAD, Reply } from '../formats/reply.js';
+import { assertNoError, valueOf } from '../formats/reply-value.js';
+import { isAnswer, replyOf } from '../reply/reply-of.js';
+import type { RunningCall } from './running-call.js';
+
+/** An input that the app gets as a call: that of a whole call, or one of several. */
+export interface AppCall extends Pick<RunningCall, 'call' | 'input' | 'cancelled' | 'answer'> {
+  readonly ctx: CallInfo;
+  /** Resolves once it has ended; left out: its end is not awaited. */
+  readonly settled?: Promise<unknown>;
+  /** `ofBatch`: the app has failed on several inputs, and nothing shows on which. */
+  fail(thrown: unknown, ofBatch?: boolean): void;
+}
+
+/** The inputs of one call: the caller runs its parts, and answers it. */
+export class CallInParts {
+  readonly parts: readonly AppCall[];
+  /** Resolves when all parts have ended; rejects with the error of the first that failed. */
+  readonly answer: Promise<Reply>;
+
+  constructor(whole: RunningCall, inputs: Inputs) {
+    const request = { whole, isWanted: true };
+    const parts = inputs.values.map((input) => new Part(request, input));
+    this.parts = parts;
+    this.answer = answerOf(parts, inputs);
+  }
+}
+
+/** A Reply with the values of all of them, which is not what the schema of an output describes, and so not checked by it. */
+async function answerOf(parts: readonly Part[], inputs: Inputs): Promise<Reply> {
+  const values: unknown[] = [];
+  for (const { settled } of parts) await settled;
+  for (const [i, { value, input, isPlaced }] of parts.entries()) {
+    try {
+      values.push(await value);
+    } catch (thrown) {
+      throw isPlaced ? inputs.errorAt(i, failureOf(thrown, input), thrown) : thrown;
+    }
+  }
+  return new Reply(PLAIN_HEAD, { kind: 'value', value: values });
+}
+
+class Part implements AppCall {
+  readonly input: unknown;
+  readonly value: Promise<unknown>;
+  readonly settled: Promise<unknown>;
+  /** Whether its error is about its input. */
+  isPlaced = true;
+  readonly #request: { readonly whole: RunningCall; isWanted: boolean };
+  #resolve!: (value: Promise<unknown>) => void;
+  #reject!: (thrown: unknown) => void;
+
+  /** `request`: what all parts of the call share. One that fails leaves the others unwanted. */
+  constructor(request: { readonly whole: RunningCall; isWanted: boolean }, input: unknown) {
+    this.#request = request;
+    this.input = input;
+    this.value = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.settled = this.value.catch(() => (request.isWanted = false));
+  }
+
+  get call(): Call {
+    return this.#request.whole.call;
+  }
+
+  get ctx(): CallInfo {
+    return this.#request.whole.ctx;
+  }
+
+  get cancelled(): boolean {
+    return this.#request.whole.cancelled || !this.#request.isWanted;
+  }
+
+  answer(returned: unknown): void {
+    this.#resolve(this.#valueOf(returned));
+  }
+
+  fail(thrown: unknown, ofBatch = false): void {
+    this.isPlaced = !ofBatch;
+    if (isAnswer(thrown)) this.answer(thrown);
+    else this.#reject(thrown);
+  }
+
+  async #valueOf(returned: unknown): Promise<unknown> {
+    const { whole } = this.#request;
+    const output = await whole.accepted(returned);
+    if (output instanceof Error) throw output;
+    whole.hintNoReturn(output);
+    const reply = await replyOf(output);
+    const { head, body } = reply;
+    if (body.kind === 'stream') {
+      await body.iterator.return?.();
+      const message = 'This app streams its answer; a call of its own route gets it.';
+      throw new ServeError('SERVE_HTTP_ERROR', message, { status: 400 });
+    }
+    assertNoError(reply);
+    return valueOf(body, head.contentType);
+  }
+}
