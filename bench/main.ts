@@ -44,6 +44,7 @@ import { scaleBeside } from './cases/scale-beside.js';
 import { scaleToZero } from './cases/scale-to-zero.js';
 import { scaling } from './cases/scaling.js';
 import { scalingChaosCase } from './cases/scaling-chaos.js';
+import { schemas } from './cases/schemas.js';
 import { service } from './cases/service.js';
 import { serviceBatches } from './cases/service-batches.js';
 import { sharedWeights } from './cases/shared-weights.js';
@@ -95,6 +96,7 @@ const CASES: readonly BenchCase[] = [
 const NAMED_CASES: readonly BenchCase[] = [
   python,
   pythonSmall,
+  schemas,
   functions,
   functionHost,
   functionChaosCase,
