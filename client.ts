@@ -150,10 +150,9 @@ export class ServeError extends Error implements ErrorFacts {
   declare readonly status: number;
 
   constructor(code: ErrorCode, message: string, facts: ErrorFacts = {}) {
-    super(message);
+    super(message, facts);
     const { issues = [], begun = true, retryAfterMs, status = 0 } = facts;
     Object.assign(this, { code, issues, begun, retryAfterMs, status });
-    if ('cause' in facts) this.cause = facts.cause;
   }
 }
 
@@ -191,7 +190,7 @@ export function client<App = unknown>(
       const type = isBytes ? 'application/octet-stream' : 'application/json';
       const headers = { 'Content-Type': type, Accept: 'application/json, application/x-ndjson', ...more };
       const body = isBytes ? (input as Uint8Array<ArrayBuffer>) : (JSON.stringify(input) ?? null);
-      return send(base + path, { method: 'POST', headers, body }, options);
+      return send(base + path.replace(/^\/?/, '/'), { method: 'POST', headers, body }, options);
     };
     return Object.assign(
       async (input: unknown, options?: CallOptions) => readAnswer(await post(input, options)),
@@ -202,7 +201,7 @@ export function client<App = unknown>(
             [ONCE]: crypto.getRandomValues(new Uint32Array(4)).join('-'),
           };
           const { response } = await post(input, options, wishes);
-          return jobOf(response.headers.get('X-Banana-Job-Id') ?? '', jobs, send);
+          return jobOf(response.headers.get(JOB_ID) ?? '', jobs, send);
         },
       },
     );
@@ -212,6 +211,9 @@ export function client<App = unknown>(
 
 /** The server keeps a job of one key once: it may be sent again even if nobody knows whether it was stored. */
 const ONCE = 'Idempotency-Key';
+
+/** A result that has it is that of a job which has not ended: ask again. An app may answer 202, too. */
+const JOB_ID = 'X-Banana-Job-Id';
 
 function jobOf(
   id: string,
@@ -231,10 +233,7 @@ function jobOf(
     id,
     progress: { [Symbol.asyncIterator]: reports },
     async result(options) {
-      for (;;) {
-        const reply = await send(`${jobs}${id}/result?wait=50s`, {}, options);
-        if (reply.response.status !== 202) return readAnswer(reply);
-      }
+      return readAnswer(await send(`${jobs}${id}/result?wait=50s`, {}, options));
     },
   };
 }
@@ -252,18 +251,22 @@ async function sendUntilTaken(
   { signal: given, timeoutMs = Infinity }: CallOptions = {},
   retries: number,
 ): Promise<Reply> {
-  const limit = timeoutMs <= LONGEST_MS ? AbortSignal.timeout(timeoutMs) : undefined;
   const untilMs = Date.now() + timeoutMs;
+  const limit =
+    timeoutMs <= 0
+      ? AbortSignal.abort()
+      : timeoutMs <= LONGEST_MS
+        ? AbortSignal.timeout(Math.ceil(timeoutMs)) // takes no parts of a ms
+        : undefined;
   const signal = limit && given ? AbortSignal.any([limit, given]) : (limit ?? given);
   const fail = (cause: unknown, begun = true): never => {
-    if (given?.aborted === true)
-      throw new ServeError('SERVE_CANCELLED', 'The caller has given the call up.', {
-        begun,
-        cause: given.reason,
-      });
-    if (limit?.aborted === true)
-      throw new ServeError('SERVE_DEADLINE', 'The time of the call is over.', { begun, cause });
-    throw new ServeError('SERVE_WORKER_LOST', 'The connection failed.', { begun, cause });
+    const [code, message, why = cause] =
+      given?.aborted === true
+        ? (['SERVE_CANCELLED', 'The caller has given the call up.', given.reason as unknown] as const)
+        : limit?.aborted === true
+          ? (['SERVE_DEADLINE', 'The time of the call is over.'] as const)
+          : (['SERVE_WORKER_LOST', 'The connection failed.'] as const);
+    throw new ServeError(code, message, { begun, cause: why });
   };
   for (let left = retries; ; left -= 1) {
     if (signal?.aborted === true) fail(signal.reason, false);
@@ -276,12 +279,14 @@ async function sendUntilTaken(
       signal: signal ?? null,
     }).catch((cause: unknown) => fail(cause, !isRefused(cause)));
     const reply = { response, fail };
-    if (response.ok) return reply;
-    const error = await readError(reply);
-    const { begun, retryAfterMs = Infinity } = error;
-    const mayRepeat = !begun || headers?.[ONCE] !== undefined;
-    if (!mayRepeat || left <= 0 || Date.now() + retryAfterMs >= untilMs) throw error;
-    await pause(retryAfterMs, signal);
+    if (!response.ok) {
+      const error = await readError(reply);
+      const { begun, retryAfterMs = Infinity } = error;
+      const mayRepeat = !begun || headers?.[ONCE] !== undefined;
+      if (!mayRepeat || left <= 0 || Date.now() + retryAfterMs >= untilMs) throw error;
+      await pause(retryAfterMs, signal);
+    } else if (init.method !== undefined || !response.headers.has(JOB_ID)) return reply;
+    else left = retries + 1;
   }
 }
 
@@ -307,8 +312,8 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
 async function readError({ response, fail }: Reply): Promise<ServeError> {
   const { status, headers } = response;
   const text = await response.text().catch(fail);
-  const afterMs = headers.get('Retry-After-Ms') ?? 1000 * Number(headers.get('Retry-After') ?? NaN);
-  return errorIn(text, status, Number(afterMs) >= 0 ? Number(afterMs) : undefined);
+  const afterMs = Number(headers.get('Retry-After-Ms') ?? 1000 * Number(headers.get('Retry-After') ?? NaN));
+  return errorIn(text, status, afterMs >= 0 ? afterMs : undefined);
 }
 
 /** The error of the server in this text; else, as an app and a proxy may answer anything, an error with the text as its cause. */
@@ -338,9 +343,9 @@ async function readAnswer(reply: Reply): Promise<unknown> {
   const { response, fail } = reply;
   const type = response.headers.get('Content-Type') ?? '';
   if (/^application\/(?:x-)?ndjson/.test(type)) return itemsOf(reply, /\n/, (line) => [JSON.parse(line)]);
-  if (type.startsWith('text/event-stream')) return itemsOf(reply, /\r?\n\r?\n/, readEvent);
+  if (/^text\/event-stream/.test(type)) return itemsOf(reply, /\r?\n\r?\n/, readEvent);
   if (/^application\/(?:[^;]+\+)?json/.test(type)) return JSON.parse(await response.text().catch(fail));
-  if (type.startsWith('text/')) return response.text().catch(fail);
+  if (/^text\//.test(type)) return response.text().catch(fail);
   return new Uint8Array(await response.arrayBuffer().catch(fail));
 }
 

@@ -89,8 +89,8 @@ test('a job is sent again under its key, even if nobody knows whether it was sto
     t,
     refusal('SERVE_NOT_KEPT', true, SOON),
     json({}, 202, { 'X-Banana-Job-Id': 'j1' }),
-    json({}, 202),
-    json([1]),
+    json({}, 202, { 'X-Banana-Job-Id': 'j1' }),
+    json([1], 202), // the app's own status
   );
   const job = await model.job('in');
   assert.deepEqual([job.id, await job.result()], ['j1', [1]]);
@@ -99,6 +99,13 @@ test('a job is sent again under its key, even if nobody knows whether it was sto
   assert.match(String(first?.headers['idempotency-key']), /^\d+(-\d+){3}$/);
   assert.equal(first?.headers['idempotency-key'], second?.headers['idempotency-key']);
   assert.deepEqual(new Set(polls.map(({ path }) => path)), new Set(['/_k/jobs/j1/result?wait=50s']));
+});
+
+test("timeoutMs ends the wait for a job's result, however often it asks", async (t) => {
+  const { model } = await answering(t, json({}, 202, { 'X-Banana-Job-Id': 'j1' }));
+  const { result } = await model.job('in');
+  const { code, begun } = await errorOf(result({ timeoutMs: 50 }));
+  assert.deepEqual([code, begun], ['SERVE_DEADLINE', true]);
 });
 
 test("a job's progress is what its events tell, each report once", async (t) => {
@@ -241,6 +248,11 @@ test('timeoutMs ends a call, and the server knows of it', async (t) => {
   assert.equal((await errorOf(model('in', { timeoutMs: 50 }))).code, 'SERVE_DEADLINE');
   const [{ headers } = assert.fail()] = receiver.arrivals;
   assert.ok(Number(headers['x-request-timeout-seconds']) <= 0.05);
+  assert.equal((await errorOf(model('in', { timeoutMs: 0.5 }))).code, 'SERVE_DEADLINE');
+  for (const timeoutMs of [0, -0.5]) {
+    const { code, begun } = await errorOf(model('in', { timeoutMs }));
+    assert.deepEqual([code, begun], ['SERVE_DEADLINE', false]);
+  }
   const all = await answering(t, json(1));
   assert.equal(await all.model('in', { timeoutMs: Infinity }), 1);
   assert.equal(all.receiver.arrivals[0]?.headers['x-request-timeout-seconds'], undefined);
@@ -250,7 +262,7 @@ test('addresses, keys, and the types of bodies', async (t) => {
   const { receiver } = await answering(t, json(null), json(null), (response) => response.end('bytes'));
   const model = client(new URL(`${receiver.url}/models/m/`), { key: 'k' });
   await model(undefined);
-  await model.route('/x')({ a: 1 });
+  await model.route('x')({ a: 1 });
   assert.deepEqual(await model(new Uint8Array([1])), new TextEncoder().encode('bytes'));
   assert.deepEqual(
     receiver.arrivals.map(({ path, headers, body }) => [

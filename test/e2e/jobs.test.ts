@@ -71,6 +71,7 @@ withEachRuntime(({ app }) => {
     test('status, type and bytes of a result are those of the app, streams are collected', async () => {
       for (const [path, body, type, status, text] of [
         ['/', '{"status":418}', 'application/json', 418, '{"status":418}'],
+        ['/', '{"status":202}', 'application/json', 202, '{"status":202}'],
         ['/', '{"chunks":["a","b"]}', 'application/json', 200, 'ab'],
         ['/raw', '\u0001ÿ', 'image/x-mine', 200, '\u0001ÿ'],
       ] as const) {
@@ -79,6 +80,7 @@ withEachRuntime(({ app }) => {
         const result = await fetch(`${server.url}/_k/jobs/${id}/result?wait=20s`);
         assert.deepEqual([result.status, (await result.text()).replaceAll(' ', '')], [status, text]);
         if (path === '/raw') assert.equal(result.headers.get('content-type'), type);
+        assert.equal(result.headers.get('x-banana-job-id'), null, 'it has ended');
       }
     });
 
@@ -141,6 +143,8 @@ withEachRuntime(({ app }) => {
       assert.equal((await jobEnd(server, deaf)).state, 'succeeded');
       const hears = await startAsync(server, '/again', { until: 'never' }, { 'x-request-id': 'hears' });
       await cues.untilNoted('begun hears 1');
+      const early = await fetch(`${server.url}/_k/jobs/${hears}/result`);
+      assert.deepEqual([early.status, early.headers.get('x-banana-job-id')], [202, hears]);
       assert.equal((await cancelJob(server, hears)).status, 202);
       const page = await jobEnd(server, hears);
       assert.deepEqual(

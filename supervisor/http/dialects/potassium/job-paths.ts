@@ -9,6 +9,7 @@ import {
 } from '../../../jobs/job-record.js';
 import { NotAllowed, parseDurationMs } from '../../../options/units.js';
 import { hiddenBecause, shownMessage } from '../../access/app-words.js';
+import { JOB_ID_HEADER } from '../../access/client-headers.js';
 import { HOLD_MS, readResult, whenEnded } from '../../answer/job-answers.js';
 import { sendInTurns, type AnswerContext } from '../../answer/koa-answers.js';
 import { SENT_SLICE_BYTES, slicesOf } from '../../json/slices.js';
@@ -48,6 +49,7 @@ export async function writeResult(ctx: AnswerContext, context: RequestContext, i
   const isShown = hiddenBecause(context) === null;
   if (!hasEnded(record)) {
     ctx.status = 202;
+    ctx.set(JOB_ID_HEADER, id); // tells it from an app's own 202
     ctx.body = factsOf(record, isShown);
     return;
   }
