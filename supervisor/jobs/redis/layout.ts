@@ -113,13 +113,13 @@ local function ended(most)
   return found, isAll
 end
 
--- Drops ended jobs, the oldest first, until so many more bytes fit; none if all of them do not do. It looks at so many at once
--- that nobody waits for it: where more have ended, the next call goes on.
+-- Drops ended jobs, the oldest first, until so many more bytes fit; none if all of them do not do. It looks at no more of them
+-- than that many bytes may need: where more must go, after a start with less room, the next call goes on.
 local function makeRoom(more, max)
   if more <= 0 then return true end
   local over = tonumber(redis.call('GET', P .. 'bytes') or '0') + more - max
   if over <= 0 then return true end
-  local found, isAll = ended(2000)
+  local found, isAll = ended(math.max(2000, math.ceil(more / LEAST)))
   local going, freed = {}, 0
   for _, one in ipairs(found) do
     if freed >= over then break end

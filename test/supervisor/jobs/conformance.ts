@@ -501,6 +501,19 @@ export function conformance(name: string, open: (limits: KeepLimits) => Promise<
     },
     { maxBytes: 4096 },
   );
+
+  promise(
+    'a result takes the room of however many small jobs have ended',
+    async (bench) => {
+      const large = await bench.accept();
+      await bench.begin('large');
+      const small = await Promise.all(Array.from({ length: 2100 }, () => bench.accept()));
+      await Promise.all(small.map((id) => bench.store.cancel(id)));
+      const record = await bench.answer(large, 'large', 'x'.repeat(2190 * 1024));
+      assert.equal(record?.end?.result?.isDropped, false);
+    },
+    { maxBytes: 2200 * 1024 },
+  );
 }
 
 /** A store that outlives its process. */
