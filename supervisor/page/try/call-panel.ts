@@ -42,11 +42,7 @@ export function CallPanel({ target, path, store }: PanelProps): VNode {
   useNewExample(first, setDraft);
   const [answer, sendNow, cancel] = useCall();
   const isRunning = answer?.phase === 'sending' || answer?.phase === 'receiving';
-  const [sent, setSent] = useState('');
-  const issues = useMemo(
-    () => (answer?.phase === 'done' && answer.body?.kind === 'json' ? issuesIn(answer.body.text) : {}),
-    [answer],
-  );
+  const [issues, noteSent] = useIssues(answer, draft.text);
   const hasEnded = store.connection.state === 'ended';
   const fields = takesOwnInput(path)
     ? fieldsOf(description.signature, route.schema, exampleOf(description, route))
@@ -59,17 +55,14 @@ export function CallPanel({ target, path, store }: PanelProps): VNode {
   const send = (event: Event): void => {
     event.preventDefault();
     if (request === null || isRunning || hasEnded) return;
-    setSent(draft.text);
+    noteSent();
     sendNow(request, payloadOf(draft));
-  };
-  const sendByKey = (event: KeyboardEvent): void => {
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send(event);
   };
   return html`<div class="call">
     <form
       class=${`panel input ${drop.isOver ? 'drop' : ''}`}
       onSubmit=${send}
-      onKeyDown=${sendByKey}
+      onKeyDown=${(event: KeyboardEvent) => isSendKey(event) && send(event)}
       ...${drop.handlers}
     >
       <div class="panel-head">
@@ -79,7 +72,7 @@ export function CallPanel({ target, path, store }: PanelProps): VNode {
           segments('Kind of input', draft.mode, modes, (mode) => setDraft(withMode(draft, mode, fields)))
         }
       </div>
-      ${h(Input, { draft, setDraft, fields, first, issues: draft.text === sent ? issues : {} })}
+      ${h(Input, { draft, setDraft, fields, first, issues })}
       <div class="row send">
         <button
           type="submit"
@@ -99,6 +92,23 @@ export function CallPanel({ target, path, store }: PanelProps): VNode {
     </form>
     ${answerView(answer, store.history)} ${request !== null && h(SnippetsView, { request })}
   </div>`;
+}
+
+function isSendKey({ key, ctrlKey, metaKey }: KeyboardEvent): boolean {
+  return key === 'Enter' && (ctrlKey || metaKey);
+}
+
+/** The wrong values that the last answer names, as long as the input is the one that was sent. */
+function useIssues(
+  answer: Answer | null,
+  text: string,
+): [issues: ReturnType<typeof issuesIn>, noteSent: () => void] {
+  const [sent, setSent] = useState('');
+  const issues = useMemo(
+    () => (answer?.phase === 'done' && answer.body?.kind === 'json' ? issuesIn(answer.body.text) : {}),
+    [answer],
+  );
+  return [text === sent ? issues : {}, () => setSent(text)];
 }
 
 /** One call at a time; it is cancelled when its panel is left. The answer is null until the first call. */
