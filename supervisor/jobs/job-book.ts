@@ -119,6 +119,8 @@ export class JobBook<Row extends JobRow, Body, Result, R extends Rows<Row, Body,
     const known = key === null ? null : this.rows.byKey(key.scope);
     if (known !== null)
       return known.keyContent === key?.content ? { is: 'known', record: known.record } : { is: 'conflict' };
+    // An id that a client has chosen is its key; a job that has a key of another kind, or none, may have that id.
+    if (key?.scope === record.id && this.rows.byId(record.id) !== null) return { is: 'conflict' };
     const bytes = bytesOfNew(call);
     if (!this.#makeRoom(bytes)) return { is: 'full' };
     this.admit(entry.body);

@@ -15,6 +15,9 @@ if known then
   if #found == 0 or hasPassed(knownId, now, ARGV[9]) then drop(knownId)
   elseif content ~= ARGV[6] then return { 'conflict' }
   else return { 'known', found } end
+elseif key ~= '-' and entry(id) then -- an id that its client has chosen
+  if not hasPassed(id, now, ARGV[9]) then return { 'conflict' } end
+  drop(id)
 end
 if not makeRoom(bytes, tonumber(ARGV[4])) then return { 'full' } end
 note(id, 0, bytes, 0, key, queue)

@@ -399,6 +399,25 @@ export function conformance(name: string, open: (limits: KeepLimits) => Promise<
     assert.equal((await bench.store.accept(second)).is, 'accepted');
   });
 
+  promise(
+    'an id that a client has chosen is its key, and conflicts with any other job of this id',
+    async (bench) => {
+      const others = [
+        await bench.accept({ id: 'a' }),
+        await bench.accept({ id: 'b', key: { scope: 's', content: 'c' } }),
+      ];
+      const named = (id: string): ReturnType<typeof newStoredJob> =>
+        newStoredJob({ id, createdAt: Date.now(), key: { scope: id, content: 'c' } });
+      for (const id of others) assert.deepEqual(await bench.store.accept(named(id)), { is: 'conflict' });
+      assert.equal(bench.waiting(), 2);
+      await Promise.all(others.map((id) => bench.store.cancel(id)));
+      assert.deepEqual(await bench.store.accept(named('a')), { is: 'conflict' });
+      await pass(LIMITS.retentionMs + 1000);
+      assert.equal((await bench.store.accept(named('a'))).is, 'accepted');
+      assert.equal((await bench.store.accept(named('a'))).is, 'known');
+    },
+  );
+
   promise('a job is withdrawn unless it has begun', async (bench) => {
     const key = { scope: 's', content: 'c' };
     const [queued, begun] = [await bench.accept({ priority: 1, key }), await bench.accept({ priority: 9 })];
