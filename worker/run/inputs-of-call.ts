@@ -15,8 +15,8 @@ import type { RunningCall } from './running-call.js';
 /** An input that the app gets as a call: that of a whole call, or one of several. */
 export interface AppCall extends Pick<RunningCall, 'call' | 'input' | 'cancelled' | 'answer'> {
   readonly ctx: CallInfo;
-  /** Resolves once it has ended; left out: its end is not awaited. */
-  readonly settled?: Promise<unknown>;
+  /** Resolves once it has ended. */
+  readonly settled: Promise<unknown>;
   /** `ofBatch`: the app has failed on several inputs, and nothing shows on which. */
   fail(thrown: unknown, ofBatch?: boolean): void;
 }

@@ -62,7 +62,7 @@ function runEach(running: RunningCall, inputs: Inputs, run: Run, host: Host): Pr
 /** Never rejects. */
 async function runBatch(calls: readonly RunningCall[], run: Run, host: Host): Promise<void> {
   const readable: RunningCall[] = [];
-  const inParts: AppCall[] = [];
+  const inParts: (readonly AppCall[])[] = [];
   let most = calls.length;
   for (const running of calls) {
     try {
@@ -71,7 +71,7 @@ async function runBatch(calls: readonly RunningCall[], run: Run, host: Host): Pr
       if (input instanceof Inputs) {
         const { parts, answer } = new CallInParts(running, input);
         running.answer(answer);
-        inParts.push(...parts);
+        inParts.push(parts);
         most = Math.max(most, input.most);
       } else {
         running.input = input;
@@ -82,7 +82,10 @@ async function runBatch(calls: readonly RunningCall[], run: Run, host: Host): Pr
     }
   }
   if (inParts.length === 0) await runTogether(readable, run, host);
-  else await runInGroups([...inParts, ...readable], most, run, host); // streams of whole calls may outlast the last group
+  else {
+    inParts.sort((one, other) => one.length - other.length); // none waits for one of thousands
+    await runInGroups([...readable, ...inParts.flat()], most, run, host);
+  }
 }
 
 /** Runs up to `most` at a time together, if the app takes batches, else one after the other. Never rejects. */

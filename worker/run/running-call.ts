@@ -70,6 +70,8 @@ export class RunningCall {
   readonly run: Run;
   readonly #host: CallHost;
   #stream: StreamSender | null = null;
+  #hasEnded = false;
+  #onEnded: (() => void) | null = null;
   /** Writes the answer, if the dialect has a format of its own. */
   #exchange: Exchange | null = null;
   /** True once no client waits for the call any more. */
@@ -88,6 +90,20 @@ export class RunningCall {
     this.ctx = new CallContext(call, pieces, host);
     const isSocket = call.format === 'websocket';
     this.socket = isSocket ? new CallSocket(channel, call.id, streamWindowBytes) : null;
+  }
+
+  /** Resolves once it has ended: asked for once. */
+  get settled(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#hasEnded) resolve();
+      else this.#onEnded = resolve;
+    });
+  }
+
+  #noteEnd(): void {
+    this.#hasEnded = true;
+    this.#host.onEnded(this);
+    this.#onEnded?.();
   }
 
   get runMs(): number {
@@ -179,7 +195,7 @@ export class RunningCall {
     this.ctx.end();
     const tells = this.#exchange?.isOfProgram === true && error !== thrown;
     sendError(this.#host.channel, this.call.id, error, this.runMs, tells ? thrownAsText(thrown) : undefined);
-    this.#host.onEnded(this);
+    this.#noteEnd();
   }
 
   #orFail(delivery: Promise<void>): void {
@@ -260,7 +276,7 @@ export class RunningCall {
   #sendEnd(): void {
     this.ctx.end();
     this.#host.channel.send({ type: 'end', id: this.call.id, runMs: this.runMs });
-    this.#host.onEnded(this);
+    this.#noteEnd();
   }
 
   /** Ends a WebSocket call whose function has returned: the connection closes after the messages that are queued. */
@@ -293,7 +309,7 @@ export class RunningCall {
       [body],
       bodyBytes,
     );
-    this.#host.onEnded(this);
+    this.#noteEnd();
   }
 }
 

@@ -77,6 +77,20 @@ export const INSTANCES: readonly Conversation[] = [
     ],
   },
   {
+    title: 'the calls with the fewest inputs come first, so that none waits for one of thousands',
+    app: 'BATCH',
+    steps: [
+      predictTogether(1, [['a', 'b', 'c', 'd', 'e', 'f'], ['g']]),
+      answers(2, { predictions: [entry('g', 4, 'r2')] }),
+      answers(1, {
+        predictions: [
+          ...['a', 'b', 'c'].map((one) => entry(one, 4)),
+          ...['d', 'e', 'f'].map((one) => entry(one, 3)),
+        ],
+      }),
+    ],
+  },
+  {
     title: 'a batch function that throws for several inputs fails their calls without a place',
     app: 'BATCH',
     steps: [

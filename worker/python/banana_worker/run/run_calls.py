@@ -108,14 +108,14 @@ class CallRun:
         """The calls whose input could be read, and whose clients still wait. The others end."""
         app = self._host.app
         readable: List[AppCall] = []
-        in_parts: List[AppCall] = []
+        in_parts: List[List[Part]] = []
         for running in self.calls:
             try:
                 running.read_input(app.wishes(running.call.route))
                 if running.cancelled:
                     raise ServeError("SERVE_CANCELLED")
                 if isinstance(running.input, Inputs):
-                    in_parts += parts_of(running, running.input)
+                    in_parts.append(parts_of(running, running.input))
                     self._most = max(self._most, len(self.calls), running.input.most)
                     running.input = None
                 else:
@@ -123,7 +123,9 @@ class CallRun:
             except BaseException as thrown:
                 check_is_worker(thrown)
                 self._end_raised(running, thrown)
-        return in_parts + readable  # streams of whole calls may outlast the last group
+        for parts in sorted(in_parts, key=len):  # no call waits for one of thousands
+            readable += parts
+        return readable
 
     def _run_in_groups(self, calls: List[AppCall]) -> Optional[Rest]:
         """Runs up to `_most` at a time together, if the app takes batches, else one after the other."""
