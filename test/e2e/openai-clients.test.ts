@@ -1,19 +1,40 @@
 /** The published clients of OpenAI, Vercel's AI SDK, LangChain and Cohere, as they are. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { OpenAIEmbeddings } from '@langchain/openai';
 import { CohereClient, CohereClientV2 } from 'cohere-ai';
 import OpenAI, { APIError, UnprocessableEntityError } from 'openai';
+import { needs } from '../helpers/needs.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { fixture, startServer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
+
+const run = promisify(execFile);
 
 const TEXTS = ['one', 'four5'];
 const VECTORS = [
   [3.1, -1, 0.5],
   [5.1, -1, 0.5],
 ];
+
+/** Counts what the client sends. */
+const PYTHON = `
+import json, sys
+import openai
+sent = []
+http = openai.DefaultHttpxClient(event_hooks={"request": [sent.append]})
+client = openai.OpenAI(base_url=sys.argv[1], api_key="any", http_client=http)
+vectors = [one.embedding for one in client.embeddings.create(model="any", input=["one", "four5"]).data]
+try:
+    client.embeddings.create(model="any", input=["throw"])
+except openai.APIStatusError as error:
+    status = error.status_code
+vectors = [[round(number, 3) for number in vector] for vector in vectors]
+print(json.dumps({"vectors": vectors, "status": status, "sent": len(sent)}))
+`;
 
 /** Base64 carries 32 bits of each number. */
 function rounded(vectors: readonly (readonly number[])[]): number[][] {
@@ -54,6 +75,12 @@ withEachRuntime(({ app }) => {
       await assert.rejects(wrong([]), (error) => error instanceof APIError && error.param === 'input');
       await assert.rejects(wrong(['throw']), (error) => error instanceof APIError && error.status === 500);
       assert.equal(sent, 2);
+    });
+
+    const skip = needs('python-openai');
+    test("Python's openai gets its vectors, and repeats no call that has begun", { skip }, async () => {
+      const { stdout } = await run('python3', ['-c', PYTHON, baseURL()]);
+      assert.deepEqual(JSON.parse(stdout), { vectors: VECTORS, status: 500, sent: 2 });
     });
 
     test('the AI SDK gets its vectors', async () => {

@@ -25,6 +25,8 @@ const PROGRAMS = {
     install: 'pip install pydantic',
     isRare: true,
   },
+  /** OpenAI's client, which no Debian has. */
+  'python-openai': { probe: ['python3', '-c', 'import openai'], install: 'pip install openai', isRare: true },
   prometheus: { probe: ['prometheus', '--version'], install: 'apt-get install prometheus' },
   /** Debian's modules, which its own interpreter has. */
   pytest: {
