@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, Callable, Iterator, List
 from unittest import mock
 
+from banana_worker.formats.inputs import Inputs
 from banana_worker.process import descriptors
 from banana_worker.process.channel import Channel
 from banana_worker.process.listener import Listener
@@ -28,9 +29,20 @@ from banana_worker.run import webhook_handover
 from banana_worker.run.batch_entries import entries_of, halves_of, only_entry
 from banana_worker.run.call_context import CallContext, InitContext, WorkerInfo
 from banana_worker.run.credit import Credit
+from banana_worker.run.inputs_of_call import parts_of
 from banana_worker.run.webhook_handover import check_webhook
 from calls import call_with
 from potassium import send_webhook
+
+
+class InputsOfCall(unittest.TestCase):
+    def test_answers_stand_at_the_places_of_their_inputs(self) -> None:
+        answers: List[Any] = []
+        whole: Any = SimpleNamespace(accepted=lambda output: output, answer=answers.append)
+        parts = parts_of(whole, Inputs("instances", ["a", "b", "c"], 3))
+        for at in (2, 0, 1):
+            self.assertIsNone(parts[at].answer(parts[at].input))
+        self.assertEqual([answer.body.value for answer in answers], [["a", "b", "c"]])
 
 
 class Sent:

@@ -3,7 +3,7 @@ values of their answers are the call's answer; the first that fails fails the ca
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from banana_worker.failures.thrown import is_a
 from banana_worker.formats.inputs import Inputs
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def parts_of(whole: RunningCall, inputs: Inputs) -> List[Part]:
     """The inputs of a call, which run in any order; the last one that is answered answers the call."""
-    values: List[Any] = []
+    values: Dict[int, Any] = {}
     return [Part(whole, inputs, at, values) for at in range(len(inputs.values))]
 
 
@@ -32,8 +32,8 @@ class Part:
     socket = None
     stream = None
 
-    def __init__(self, whole: RunningCall, inputs: Inputs, at: int, values: List[Any]) -> None:
-        """`values`: of the answers so far, in their order."""
+    def __init__(self, whole: RunningCall, inputs: Inputs, at: int, values: Dict[int, Any]) -> None:
+        """`values`: of the answers so far, by the places of their inputs."""
         self.whole = whole
         self.input = inputs.values[at]
         self._inputs = inputs
@@ -73,7 +73,7 @@ class Part:
             message = "This app streams its answer; a call of its own route gets it."
             raise ServeError("SERVE_HTTP_ERROR", message, status=400)
         assert_no_error(reply)
-        self._values.append(value_of(reply.body, reply.head.content_type))
+        self._values[self._at] = value_of(reply.body, reply.head.content_type)
         if len(self._values) == len(self._inputs.values):
             self._answer_whole()
         return None
@@ -81,7 +81,8 @@ class Part:
     def _answer_whole(self) -> None:
         """An answer that cannot be sent is no fault of this input."""
         try:
-            self.whole.answer(Reply(ReplyHead(), ValueBody(self._values)))
+            values = [self._values[at] for at in range(len(self._values))]
+            self.whole.answer(Reply(ReplyHead(), ValueBody(values)))
         except ServeError as wrong:
             self.whole.fail(wrong)
 
