@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
+import type { BudgetStatus } from '../../supervisor/budget/memory-budget.js';
 import { ask } from '../helpers/ask.js';
 import { HEAVY_ROW, heavyModel } from '../helpers/heavy-model.js';
 import { managementOf } from '../helpers/managed-command.js';
@@ -21,6 +22,8 @@ import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 240_000 };
 const ON_LINUX = { skip: process.platform !== 'linux' && 'only Linux tells how much memory processes share' };
+
+type KnownCost = Readonly<Record<'firstBytes' | 'readyBytes', number>>;
 
 interface Ended {
   readonly code: number | null;
@@ -94,8 +97,8 @@ describe('banana-serve optimize', LIMIT, () => {
   });
 
   test('workers that share weights fit a memory budget in which copies would not', ON_LINUX, async (t) => {
-    /** Starts one worker, whose memory becomes known, then three more. Returns the memory of all four in bytes. */
-    const usedByFour = async (budget: string): Promise<number> => {
+    /** Starts one worker, whose memory becomes known, then three more. Resolves once all four were read. */
+    const fourWorkers = async (budget: string): Promise<BudgetStatus> => {
       const args = ['--max-workers', '4', '--management-port', '0', '--memory-budget', budget];
       const server = await startServer(first.model, { t, args });
       await server.until(({ memory }) => (memory?.startCosts[0]?.firstBytes ?? null) !== null);
@@ -109,11 +112,14 @@ describe('banana-serve optimize', LIMIT, () => {
       );
       assert.doesNotMatch(server.stderr(), /cannot start|leaves/);
       await server.stop();
-      return memory?.pools[0]?.usedBytes ?? NaN;
+      return memory as BudgetStatus;
     };
 
-    const budgetMb = Math.ceil((await usedByFour('4gb')) / 2 ** 20) + 17; // room for half a copy of the weights more
-    assert.ok((await usedByFour(`${budgetMb}mb`)) <= budgetMb * 2 ** 20);
+    const { firstBytes, readyBytes } = (await fourWorkers('4gb')).startCosts[0] as KnownCost;
+    // Three that are ready, one that starts, and half a copy of the weights: copies would be three more.
+    const budgetMb = Math.ceil((3 * readyBytes + firstBytes) / 2 ** 20) + 17;
+    const { pools } = await fourWorkers(`${budgetMb}mb`);
+    assert.ok((pools[0]?.usedBytes ?? NaN) <= budgetMb * 2 ** 20);
   });
 
   test('a flipped bit is noticed at the start, and the original served', async (t) => {

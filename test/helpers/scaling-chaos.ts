@@ -210,9 +210,13 @@ class ScalingChaos {
     await management.manage(`PUT /models/m?min_worker=${min}&max_worker=${max}`);
   }
 
-  /** With its own bounds again, the model comes to rest at zero, and leaves no process. */
+  /**
+   * With its own bounds again, the model comes to rest at zero, and leaves no process. It is saved once more: harms that met
+   * every worker before its first call have made it unhealthy until then.
+   */
   async #judgeEnd(server: Server, management: Management): Promise<void> {
     await management.manage('PUT /models/m?min_worker=0&max_worker=3');
+    this.#save();
     const isIdle = ({ model }: Awaited<ReturnType<Server['status']>>): boolean =>
       model.state === 'idle' && model.workers.length === 0;
     await server.until(isIdle, 60_000).catch((thrown: Error) => this.#breaches.push(thrown.message));
