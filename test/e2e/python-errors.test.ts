@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { needs } from '../helpers/needs.js';
-import { call, runCommand, startServer } from '../helpers/server.js';
+import { call, runCommand, startServer, type Answer } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const GOOD = 'def inference(model_inputs): return 1\n';
@@ -48,60 +49,32 @@ test(
   'an import that the network or a resource failed, or that exits, is tried again',
   { timeout: 240_000, skip: needs('python3') },
   async (t) => {
-    for (const [cause, said] of [
-      ['raise ConnectionRefusedError(111, "refused")', /app\.py:3: importing the app raised:/],
+    const causes = [
+      ['refused', 'raise ConnectionRefusedError(111, "refused")', /refused\.py:3: importing the app raised:/],
       [
+        'exits',
         'sys.exit("no weights yet")',
-        /app\.py:3: importing the app called sys\.exit and said: no weights yet\./,
+        /exits\.py:3: importing the app called sys\.exit and said: no weights yet\./,
       ],
-    ] as const) {
-      const cwd = appFolder(t, {
-        'app.py': `import os, sys\nif not os.path.exists("there"):\n    ${cause}\n${GOOD}`,
-      });
-      const server = await startServer('app.py', { t, cwd, expectedRestarts: 2 });
-      await server.until(({ model }) => (model.workers[0]?.restarts ?? 0) >= 2);
-      writeFileSync(join(cwd, 'there'), '');
-      assert.equal((await call(server.url, '{}')).text, '1');
+    ] as const;
+    const files = causes.map(([name, cause]) => {
+      const source = `import os, sys\nif not os.path.exists("there"):\n    ${cause}\n${GOOD}`;
+      return [`${name}.py`, source] as const;
+    });
+    const cwd = appFolder(t, Object.fromEntries<string>(files));
+    const args = causes.flatMap(([name]) => ['--model', `${name}=${name}.py`]);
+    const server = await startServer(null, { t, cwd, args });
+    await server.until(({ models }) => models.every(({ workers }) => (workers[0]?.restarts ?? 0) >= 2));
+    writeFileSync(join(cwd, 'there'), '');
+    for (const [name, , said] of causes) {
+      assert.equal((await call(`${server.url}/models/${name}/`, '{}')).text, '1');
       assert.match(server.stderr(), said);
-      await server.stop('SIGINT', (await server.status()).model.workers[0]?.restarts ?? 0);
     }
-  },
-);
-
-const UNCALLED = `import functools
-from potassium import Potassium, Request, Response
-app = Potassium("x")
-
-@app.handler("/dict")
-def answers_dict(context, request):
-    return {"a": 1}
-
-@app.handler("/later")
-async def answers_later(context, request):
-    return None
-
-@app.handler("/cached")
-@functools.lru_cache()
-def cached(context, request):
-    return Response(json={})
-`;
-
-test(
-  'a mistake at the border of an app in Python is reported with the line of its function, and no frame of ours',
-  { timeout: 240_000, skip: needs('python3') },
-  async (t) => {
-    const cwd = appFolder(t, { 'app.py': UNCALLED });
-    const server = await startServer('app.py', { t, cwd });
-    for (const [path, said] of [
-      ['/dict', /ERROR: \S+app\.py:5: TypeError: Potassium Response object not returned: .* a dict; write/],
-      ['/later', /ERROR: \S+app\.py:9: TypeError: Potassium Response object not returned: .* None; write/],
-      ['/cached', /ERROR: \S+app\.py:13: TypeError: unhashable type: 'dict'/],
-    ] as const) {
-      assert.equal((await call(server.url + path, '{}')).status, 500);
-      await server.untilPrinted(said);
-    }
-    assert.doesNotMatch(server.stderr(), /banana_worker/);
-    await server.stop();
+    const { models } = await server.status();
+    await server.stop(
+      'SIGINT',
+      models.reduce((sum, { workers }) => sum + (workers[0]?.restarts ?? 0), 0),
+    );
   },
 );
 
@@ -124,6 +97,24 @@ test(
   },
 );
 
+const UNCALLED = `import functools
+from potassium import Potassium, Request, Response
+app = Potassium("x")
+
+@app.handler("/dict")
+def answers_dict(context, request):
+    return {"a": 1}
+
+@app.handler("/later")
+async def answers_later(context, request):
+    return None
+
+@app.handler("/cached")
+@functools.lru_cache()
+def cached(context, request):
+    return Response(json={})
+`;
+
 const LOGS_DEEP = `
 def inference(depth, ctx):
     ctx.log.info("deeper")
@@ -132,20 +123,6 @@ def inference(depth, ctx):
     except RecursionError:
         return "deep enough"
 `;
-
-test(
-  'an app in Python that logs until its stack is used up is answered, and so is the next call',
-  { timeout: 240_000, skip: needs('python3') },
-  async (t) => {
-    const cwd = appFolder(t, { 'app.py': LOGS_DEEP });
-    const server = await startServer('app.py', { t, cwd, args: ['--run-timeout', '10s'] });
-    for (let calls = 0; calls < 2; calls += 1) {
-      const { status, text } = await call(server.url, '0');
-      assert.deepEqual([status, text], [200, '"deep enough"']);
-    }
-    await server.stop();
-  },
-);
 
 const PANICS = `
 class Panic(BaseException):
@@ -161,22 +138,6 @@ def inference_batch(inputs):
 config = {"batchSize": 3, "maxBatchDelay": "20s"}
 `;
 
-test(
-  'an entry of a batch that raises as it is encoded, and raises no Exception, fails its call alone',
-  { timeout: 240_000, skip: needs('python3') },
-  async (t) => {
-    const server = await startServer('app.py', { t, cwd: appFolder(t, { 'app.py': PANICS }) });
-    const inputs = ['"a"', '"panics"', '"b"'];
-    const answers = await Promise.all(inputs.map((input) => call(server.url, input)));
-    assert.deepEqual(
-      answers.map(({ status }) => status),
-      [200, 500, 200],
-    );
-    await server.untilPrinted('Panic: out of range');
-    await server.stop();
-  },
-);
-
 const CLOSES = `
 import sys
 
@@ -189,19 +150,53 @@ def inference(closes):
     return closes
 `;
 
-test(
-  'an app in Python that closes what it prints to answers the calls after that',
-  { timeout: 240_000, skip: needs('python3') },
-  async (t) => {
-    const cwd = appFolder(t, { 'app.py': CLOSES });
-    const server = await startServer('app.py', { t, cwd, args: ['--log-format', 'json'] });
+describe('on one server', { timeout: 240_000, skip: needs('python3') }, () => {
+  const sources = { uncalled: UNCALLED, deep: LOGS_DEEP, panics: PANICS, closes: CLOSES };
+  const files = Object.entries(sources).map(([name, source]) => [`${name}.py`, source] as const);
+  const cwd = appFolder({ after }, Object.fromEntries<string>(files));
+  const models = Object.keys(sources).flatMap((name) => ['--model', `${name}=${name}.py`]);
+  const shared = shareServer(null, {
+    cwd,
+    args: [...models, '--log-format', 'json', '--run-timeout', '10s'],
+  });
+  const ask = (path: string, input: string): Promise<Answer> =>
+    call(`${shared.server.url}/models/${path}`, input);
+
+  test('a mistake at the border of an app in Python is reported with the line of its function, and no frame of ours', async () => {
+    for (const [path, said] of [
+      ['dict', /uncalled\.py:5\)?: TypeError: Potassium Response object not returned: .* a dict; write/],
+      ['later', /uncalled\.py:9\)?: TypeError: Potassium Response object not returned: .* None; write/],
+      ['cached', /uncalled\.py:13\)?: TypeError: unhashable type: 'dict'/],
+    ] as const) {
+      assert.equal((await ask(`uncalled/${path}`, '{}')).status, 500);
+      await shared.server.untilPrinted(said);
+    }
+    assert.doesNotMatch(shared.server.stderr(), /banana_worker/);
+  });
+
+  test('an app in Python that logs until its stack is used up is answered, and so is the next call', async () => {
+    for (let calls = 0; calls < 2; calls += 1) {
+      const { status, text } = await ask('deep/', '0');
+      assert.deepEqual([status, text], [200, '"deep enough"']);
+    }
+  });
+
+  test('an entry of a batch that raises as it is encoded, and raises no Exception, fails its call alone', async () => {
+    const answers = await Promise.all(['"a"', '"panics"', '"b"'].map((input) => ask('panics/', input)));
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 500, 200],
+    );
+    await shared.server.untilPrinted('Panic: out of range');
+  });
+
+  test('an app in Python that closes what it prints to answers the calls after that', async () => {
     for (const [input, status] of [
       ['true', 200],
       ['false', 500],
       ['false', 500],
     ] as const)
-      assert.equal((await call(server.url, input)).status, status);
-    await server.untilPrinted('I/O operation on closed file');
-    await server.stop();
-  },
-);
+      assert.equal((await ask('closes/', input)).status, status);
+    await shared.server.untilPrinted('I/O operation on closed file');
+  });
+});

@@ -373,14 +373,6 @@ test(
   },
 );
 
-test('a handler in Python that finds no memory when it loads: 507', LIMIT, async (t) => {
-  const store = appFolder(t, { 'm/service.py': 'def handle(data, context): raise MemoryError' });
-  const { server, management } = await startManagedCommand(t, { args: ['--drain-lag', '0s'] }, store);
-  const registered = await management.said('POST /models?url=m&initial_workers=1&synchronous=true');
-  assert.equal(registered, '507 Failed to start workers');
-  await server.stop();
-});
-
 /** Services that cannot be served, and the message of each. */
 const MISTAKES: readonly (readonly [what: string, source: string, said: RegExp])[] = [
   ['no handler', 'def other(data, context): pass', /service\.py.*handle/],
@@ -390,7 +382,8 @@ const MISTAKES: readonly (readonly [what: string, source: string, said: RegExp])
 
 test('a mistake in a handler in Python is reported when a worker starts', LIMIT, async (t) => {
   const files = MISTAKES.map(([, source], i) => [`m${i}/service.py`, source] as const);
-  const store = appFolder(t, Object.fromEntries(files));
+  const unfit = ['big/service.py', 'def handle(data, context): raise MemoryError'] as const;
+  const store = appFolder(t, Object.fromEntries([...files, unfit]));
   const { server, management } = await startManagedCommand(t, { args: ['--drain-lag', '0s'] }, store);
   for (const [i, [what, , said]] of MISTAKES.entries())
     await t.test(what, async () => {
@@ -400,5 +393,9 @@ test('a mistake in a handler in Python is reported when a worker starts', LIMIT,
       assert.match((await management.describe(`m${i}`)).workers[0]?.lastError ?? '', said);
       assert.equal(await management.said(`DELETE /models/m${i}`), `200 Model "m${i}" unregistered`);
     });
+  await t.test('a load that finds no memory: 507', async () => {
+    const registered = await management.said('POST /models?url=big&initial_workers=1&synchronous=true');
+    assert.equal(registered, '507 Failed to start workers');
+  });
   await server.stop();
 });

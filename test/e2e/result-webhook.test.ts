@@ -13,11 +13,12 @@ withEachRuntime(({ app }) => {
   const APP = app('result-webhook');
 
   test(
-    'JSON answers are posted with the id of the call: of handlers that succeed, of background functions with any status',
+    'JSON answers are posted with the id of the call: of handlers that succeed, of background functions with any status and as errors',
     LIMIT,
     async (t) => {
       const receiver = await startReceiver(t);
-      const server = await startServer(APP, { t, env: { HOOK: receiver.url } });
+      const env = { HOOK: receiver.url };
+      const server = await startServer(APP, { t, env, expectedRestarts: 1 });
       const slow = { url: `${server.url}/slow` };
       assert.equal((await ask(server, { throws: true })).status, 500);
       assert.equal((await ask(server, { text: true })).status, 200);
@@ -41,26 +42,16 @@ withEachRuntime(({ app }) => {
           ['/slow', 'r3', '{"failed":true}'],
         ],
       );
-      await server.stop();
-    },
-  );
 
-  test(
-    'the error of a background function that fails, or dies with its worker, is posted',
-    LIMIT,
-    async (t) => {
-      const receiver = await startReceiver(t);
-      const env = { HOOK: receiver.url };
-      const server = await startServer(APP, { t, env, expectedRestarts: 1 });
-      const slow = { url: `${server.url}/slow` };
-      assert.equal((await ask(slow, { throws: true }, { id: 'r1' })).status, 200);
-      await receiver.until(1);
-      assert.equal((await ask(slow, { exits: true }, { id: 'r2' })).status, 200);
-      await receiver.until(2);
-      await ask(slow, { refuses: true }, { id: 'r3' });
-      await receiver.until(3);
+      // The error of a background function that fails, or dies with its worker.
+      assert.equal((await ask(slow, { throws: true }, { id: 'error-1' })).status, 200);
+      await receiver.until(4);
+      assert.equal((await ask(slow, { exits: true }, { id: 'error-2' })).status, 200);
+      await receiver.until(5);
+      await ask(slow, { refuses: true }, { id: 'error-3' });
+      await receiver.until(6);
       assert.deepEqual(
-        receiver.arrivals.map(({ path, headers, body }) => {
+        receiver.arrivals.slice(3).map(({ path, headers, body }) => {
           const { error } = JSON.parse(body.toString()) as {
             error: Record<string, unknown>;
           };
@@ -68,9 +59,9 @@ withEachRuntime(({ app }) => {
           return [path, headers['x-banana-request-id'], requestId, code, source, status];
         }),
         [
-          ['/slow', 'r1', 'r1', 'SERVE_INFERENCE_FAILED', 'app', 500],
-          ['/slow', 'r2', 'r2', 'SERVE_WORKER_LOST', 'server', 500],
-          ['/slow', 'r3', 'r3', 'SERVE_HTTP_ERROR', 'app', 409],
+          ['/slow', 'error-1', 'error-1', 'SERVE_INFERENCE_FAILED', 'app', 500],
+          ['/slow', 'error-2', 'error-2', 'SERVE_WORKER_LOST', 'server', 500],
+          ['/slow', 'error-3', 'error-3', 'SERVE_HTTP_ERROR', 'app', 409],
         ],
       );
       await server.stop();

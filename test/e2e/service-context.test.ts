@@ -1,9 +1,9 @@
 /** The context of a custom service: options of the operator and of the service itself. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
-import { call, startServer } from '../helpers/server.js';
+import { call } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -25,19 +25,25 @@ def handle(data, context):
 };
 
 withEachRuntime(({ language }) => {
-  for (const [what, own, args, batchSize] of [
-    ['no option sets it', null, [], 1],
-    ['its own config sets it', 5, [], 5],
-    ['the operator sets it, too', 5, ['--batch-size', '7'], 7],
-  ] as const) {
-    test(`a service has batch_size ${batchSize} before its first call when ${what}`, LIMIT, async (t) => {
+  describe('on one server', LIMIT, () => {
+    const rows = [
+      ['nothing', 'no option sets it', null, {}, 1],
+      ['own', 'its own config sets it', 5, {}, 5],
+      ['both', 'the operator sets it, too', 5, { batchSize: 7 }, 7],
+    ] as const;
+    const files = rows.map(([name, , own]) => {
       const [file, source] = SERVICES[language](own);
-      const server = await startServer(join(appFolder(t, { [file]: source }), file), { t, args });
-      const answer = await call(`${server.url}/predictions/service`, '1', {
-        'content-type': 'application/json',
-      });
-      assert.equal(answer.text, String(batchSize));
-      await server.stop();
+      return [`${name}/${file}`, source] as const;
     });
-  }
+    const models = rows.map(([name, , , options], i) => [name, { app: `./${files[i]?.[0]}`, ...options }]);
+    const config = JSON.stringify({ models: Object.fromEntries(models) as object });
+    const cwd = appFolder({ after }, { ...Object.fromEntries(files), 'banana.json': config });
+    const shared = shareServer(null, { cwd });
+
+    for (const [name, what, , , batchSize] of rows)
+      test(`a service has batch_size ${batchSize} before its first call when ${what}`, async () => {
+        const answer = await call(`${shared.server.url}/predictions/${name}`, '1');
+        assert.equal(answer.text, String(batchSize));
+      });
+  });
 });

@@ -13,9 +13,9 @@ const LIMIT = { timeout: 240_000 };
 const APP = fixture('works.mjs');
 const SERVE = `'${process.execPath}' '${CLI}' '${APP}'`;
 
+// test/supervisor/command/npm-shell.test.ts has every form of a script; here are the environments that npm and shells really give.
 for (const [how, script, command] of [
   ['npx banana-serve', '', ['npx', 'banana-serve', APP]],
-  ['npm start', `banana-serve '${APP}'`, ['npm', 'start']],
   ['the last command of npm run', `true && banana-serve '${APP}' 2>&1`, ['npm', 'run', 'start']],
 ] as const) {
   test(`${how}: SIGTERM to npm drains the server, to which npm does not pass it on`, LIMIT, async (t) => {
@@ -34,20 +34,16 @@ for (const [how, script, command] of [
 
 /** It has served for longer than the end of a starter takes to be noticed. */
 async function assertLivesOn(server: StartedServer): Promise<void> {
-  assert.equal((await ask(server, { ms: 1000 })).status, 200);
+  assert.equal((await ask(server, { ms: 600 })).status, 200);
   assert.equal((await server.status()).state, 'ready');
 }
 
 for (const [how, script] of [
   ['in the background', `banana-serve '${APP}' &`],
-  ['in the background, beside another command', `banana-serve '${APP}' & sleep 0.5`],
   ['by nohup', `nohup banana-serve '${APP}'`],
-  ['by setsid', `setsid --wait banana-serve '${APP}'`],
-  ['from a script', `sh ./serve.sh`],
 ] as const) {
   test(`npm start ${how}: the server survives npm and its shell`, LIMIT, async (t) => {
     const cwd = npmProject(t, { start: script });
-    writeFileSync(join(cwd, 'serve.sh'), `banana-serve '${APP}'\nexit 0\n`);
     const server = await startBy(t, ['npm', 'start'], { cwd, env: makeCues(t).env });
     server.starter.process.kill('SIGTERM'); // unless it has ended with its script
     await untilExited(server);
@@ -73,8 +69,6 @@ test('npm start of an app that serves itself: the server survives npm and its sh
 for (const [how, command] of [
   ['&', `${SERVE} &`],
   ['nohup', `nohup ${SERVE} &`],
-  ['setsid', `setsid ${SERVE} &`],
-  ['a script', `sh -c "${SERVE} &"`],
 ] as const) {
   test(`a server started with ${how} survives its starter's exit, and a hang-up`, LIMIT, async (t) => {
     const server = await startBy(t, ['sh', '-c', command], { env: makeCues(t).env });

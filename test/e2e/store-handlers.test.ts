@@ -1,9 +1,10 @@
 /** Models of a store that cannot be served are registered all the same, and report the reason when a worker starts; manifests. */
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { ENTRY_NAMES } from '../../supervisor/store/entry-file.js';
-import { startManagedCommand, type ManagedCommand } from '../helpers/managed-command.js';
+import { managementOf, type ManagedCommand } from '../helpers/managed-command.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
+import { shareServer } from '../helpers/shared-server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -21,10 +22,6 @@ const SERVICES: Readonly<
     (what) => `def handle(data, context): return data and [${JSON.stringify(what)} for _ in data]`,
   ],
 };
-
-function startStore(t: TestContext, files: Readonly<Record<string, string>>): Promise<ManagedCommand> {
-  return startManagedCommand(t, { args: ['--drain-lag', '0s'] }, appFolder(t, files));
-}
 
 /**
  * Models that cannot be served: the query of the registration, the files, and the message when a worker starts. `.x` stands
@@ -44,20 +41,20 @@ const UNSERVABLE: readonly (readonly [
   ],
   [
     'a handler whose file is not in the folder',
-    'url=m&handler=gone:run',
-    ['m/service.x'],
+    'url=n&handler=gone:run',
+    ['n/service.x'],
     ['gone.x: no such file'],
   ],
   [
     'a handler whose file is not in a folder of the model',
-    'url=m&handler=lib/gone:run',
-    ['m/lib/service.x'],
+    'url=o&handler=lib/gone:run',
+    ['o/lib/service.x'],
     ['lib/gone.x: no such file'],
   ],
   [
     'a folder in which nothing says what is meant',
-    'url=m',
-    ['m/labels.x', 'm/other.x'],
+    'url=p',
+    ['p/labels.x', 'p/other.x'],
     ['it is not clear which file is the handler', ...ENTRY_NAMES, '1/model.onnx'],
   ],
 ];
@@ -66,46 +63,54 @@ withEachRuntime(({ language }) => {
   const [extension, answering] = SERVICES[language];
   const inIt = (text: string): string => text.replaceAll('.x', extension);
 
-  for (const [what, asked, files, said] of UNSERVABLE) {
-    test(`${what} is registered, and its worker cannot start and reports why`, LIMIT, async (t) => {
-      const query = inIt(asked);
-      const texts = Object.fromEntries(files.map((file) => [inIt(file), answering('m')]));
-      const { server, management } = await startStore(t, texts);
-      assert.equal(await management.said(`POST /models?${query}`), '200 Model "m" registered');
-      assert.equal(
-        await management.said('PUT /models/m?min_worker=1&synchronous=true'),
-        '500 Failed to start workers',
-      );
-      const reason = (await management.describe('m')).workers[0]?.lastError ?? '';
-      for (const text of said.map(inIt)) assert.ok(reason.includes(text), `${text} in ${reason}`);
-      await server.untilPrinted(reason);
-      assert.equal(await management.said('DELETE /models/m'), '200 Model "m" unregistered');
-      assert.equal(
-        await management.said(`POST /models?initial_workers=1&${query}`),
-        '500 Failed to start workers',
-      );
-      assert.equal((await management.manage('GET /models/m')).status, 404);
-      await server.stop();
-    });
-  }
-
-  test(
-    'a folder with a manifest is registered by its url alone, and a second one of its name is another version',
-    LIMIT,
-    async (t) => {
-      const manifest = (version?: string): string =>
-        JSON.stringify({
-          runtime: 'python',
-          model: { modelName: 'cats', handler: 'cats.py:handle', modelVersion: version },
-        });
-      const { server, management } = await startStore(t, {
+  describe('a store', LIMIT, () => {
+    const manifest = (version?: string): string =>
+      JSON.stringify({
+        runtime: 'python',
+        model: { modelName: 'cats', handler: 'cats.py:handle', modelVersion: version },
+      });
+    const store = appFolder(
+      { after },
+      {
+        ...Object.fromEntries(
+          UNSERVABLE.flatMap(([, , files]) => files.map((file) => [inIt(file), answering('m')])),
+        ),
         'first/MAR-INF/MANIFEST.json': manifest(),
         [`first/cats${extension}`]: answering('first'),
         'second/MAR-INF/MANIFEST.json': manifest('2.0'),
         [`second/cats${extension}`]: answering('second'),
         'old/MANIFEST.json': '{"Model":{"Model-Name":"cats","Service":"old.py:handle"}}',
         [`old/old${extension}`]: answering('old'),
+        'unnamed/MAR-INF/MANIFEST.json': '{"model":{}}',
+        [`unnamed/service${extension}`]: answering('unnamed'),
+      },
+    );
+    const args = ['--model-store', store, '--management-port', '0', '--drain-lag', '0s'];
+    const shared = shareServer(null, { args });
+    const manager = (): Promise<ManagedCommand['management']> => managementOf(shared.server);
+
+    for (const [what, asked, [file = ''], said] of UNSERVABLE)
+      test(`${what} is registered, and its worker cannot start and reports why`, async () => {
+        const management = await manager();
+        const [query, name] = [inIt(asked), file.charAt(0)];
+        assert.equal(await management.said(`POST /models?${query}`), `200 Model "${name}" registered`);
+        assert.equal(
+          await management.said(`PUT /models/${name}?min_worker=1&synchronous=true`),
+          '500 Failed to start workers',
+        );
+        const reason = (await management.describe(name)).workers[0]?.lastError ?? '';
+        for (const text of said.map(inIt)) assert.ok(reason.includes(text), `${text} in ${reason}`);
+        await shared.server.untilPrinted(reason);
+        assert.equal(await management.said(`DELETE /models/${name}`), `200 Model "${name}" unregistered`);
+        assert.equal(
+          await management.said(`POST /models?initial_workers=1&${query}`),
+          '500 Failed to start workers',
+        );
+        assert.equal((await management.manage(`GET /models/${name}`)).status, 404);
       });
+
+    test('a folder with a manifest is registered by its url alone, and a second one of its name is another version', async () => {
+      const management = await manager();
       const register = (url: string): Promise<string> =>
         management.said(`POST /models?url=${url}&initial_workers=1`);
       for (const url of ['first', 'second', 'old']) assert.equal(await register(url), '200 Workers scaled');
@@ -118,25 +123,18 @@ withEachRuntime(({ language }) => {
       assert.deepEqual(await Promise.all(answers), ['first', 'first', 'second', 'old']);
       assert.match(await management.said('PUT /models/cats/2.0/set-default'), /^200 Default version/);
       assert.equal((await management.infer('cats')).text, 'second');
-      await server.stop();
-    },
-  );
-
-  test('a manifest without a name or a handler is refused, unless the request has them', LIMIT, async (t) => {
-    const { server, management } = await startStore(t, {
-      'm/MAR-INF/MANIFEST.json': '{"model":{}}',
-      [`m/service${extension}`]: answering('m'),
     });
-    assert.equal(await management.said('POST /models?url=m'), '400 Model name is not defined.');
-    assert.equal(
-      await management.said('POST /models?url=m&model_name=dogs'),
-      '400 Model handler is not defined.',
-    );
-    assert.equal(
-      await management.said('POST /models?url=m&model_name=dogs&handler=service:handle&initial_workers=1'),
-      '200 Workers scaled',
-    );
-    assert.equal((await management.infer('dogs')).text, 'm');
-    await server.stop();
+
+    test('a manifest without a name or a handler is refused, unless the request has them', async () => {
+      const management = await manager();
+      assert.equal(await management.said('POST /models?url=unnamed'), '400 Model name is not defined.');
+      assert.equal(
+        await management.said('POST /models?url=unnamed&model_name=dogs'),
+        '400 Model handler is not defined.',
+      );
+      const whole = 'url=unnamed&model_name=dogs&handler=service:handle&initial_workers=1';
+      assert.equal(await management.said(`POST /models?${whole}`), '200 Workers scaled');
+      assert.equal((await management.infer('dogs')).text, 'unnamed');
+    });
   });
 });

@@ -35,30 +35,30 @@ withEachRuntime(({ app, place, frame, exit }) => {
     },
   );
 
-  for (const [what, name, stack] of [
-    ['init throws', 'throws-in-init', frame('throws-in-init', 'init')],
-    ['import throws', 'throws-when-imported', frame('throws-when-imported', 'load')],
-  ] as const) {
-    test(
-      `an app whose ${what} the same error twice cannot start: exit code 3 after two starts of each worker, the stack is printed once`,
-      LIMIT,
-      async (t) => {
-        const server = await startServer(app(name), { t, args: ['--workers', '2'] });
-        const held = await Promise.all([ask(server, {}), ask(server, {})]);
-        for (const answer of held) assert.equal(errorOf(answer).code, 'SERVE_NOT_READY', answer.text);
-        assert.deepEqual(await server.ended, { code: 3, signal: null });
-        assert.equal(countArmed(server), 4, 'each slot has tried twice');
-        assert.equal((server.stderr().match(new RegExp(stack, 'g')) ?? []).length, 1, server.stderr());
-        assert.equal(
-          (server.stderr().match(/the same error again: .*the weights are missing/g) ?? []).length,
-          3,
-        );
-        const mentions = server.stderr().match(/the weights are missing/g) ?? [];
-        assert.equal(mentions.length, 4, 'once for each start, and not again where the server ends');
-        assert.match(server.stderr(), /no worker could start; see the error above\n/);
-      },
-    );
-  }
+  test(
+    'apps whose init, or import, throws the same error twice cannot start: exit code 3 after two starts of each worker, each stack is printed once',
+    LIMIT,
+    async (t) => {
+      const names = ['throws-in-init', 'throws-when-imported'];
+      const models = names.flatMap((name) => ['--model', `${name}=${app(name)}`]);
+      const server = await startServer(null, { t, args: [...models, '--workers', '2'] });
+      const held = await Promise.all(names.map((name) => ask({ url: `${server.url}/models/${name}/` }, {})));
+      for (const answer of held) assert.equal(errorOf(answer).code, 'SERVE_NOT_READY', answer.text);
+      assert.deepEqual(await server.ended, { code: 3, signal: null });
+      assert.equal(countArmed(server), 8, 'each slot has tried twice');
+      const count = (text: string | RegExp): number =>
+        server.stderr().match(new RegExp(text, 'g'))?.length ?? 0;
+      for (const stack of [frame('throws-in-init', 'init'), frame('throws-when-imported', 'load')])
+        assert.equal(count(stack), 1, server.stderr());
+      assert.equal(count(/the same error again: .*the weights are missing/), 6);
+      assert.equal(
+        count('the weights are missing'),
+        8,
+        'once for each start, and not again where the server ends',
+      );
+      assert.match(server.stderr(), /no worker could start; see the error above\n/);
+    },
+  );
 
   test(
     'an app that cannot even be loaded is not tried again: exit code 3, file and line in the log',

@@ -76,6 +76,23 @@ withEachRuntime(({ app, language }) => {
   );
 
   test(
+    `${signal} while init blocks and no call waits: the server does not wait for init`,
+    LIMIT,
+    async (t) => {
+      const args = ['--drain-timeout', '10m', '--drain-lag', '0s'];
+      const server = await startServer(app('hangs-in-init'), { t, args });
+      await server.untilPrinted('armed: hangs in init');
+      server.process.kill(signal);
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+      const told = `draining \\(at most 10 min\\); waits for 1 worker to stop; a second ${called} stops at once`;
+      assert.match(server.stderr(), new RegExp(told));
+    },
+  );
+});
+
+/** The front alone decides what becomes of calls. */
+withOneRuntime(({ app }) => {
+  test(
     '--drain-timeout cuts what is still running: its caller gets an error, what was held gets 503, exit code 5',
     { timeout: 20_000 }, // less than the drain timeout that a server has by default
     async (t) => {
@@ -133,22 +150,6 @@ withEachRuntime(({ app, language }) => {
     },
   );
 
-  test(
-    `${signal} while init blocks and no call waits: the server does not wait for init`,
-    LIMIT,
-    async (t) => {
-      const args = ['--drain-timeout', '10m', '--drain-lag', '0s'];
-      const server = await startServer(app('hangs-in-init'), { t, args });
-      await server.untilPrinted('armed: hangs in init');
-      server.process.kill(signal);
-      assert.deepEqual(await server.ended, { code: 0, signal: null });
-      const told = `draining \\(at most 10 min\\); waits for 1 worker to stop; a second ${called} stops at once`;
-      assert.match(server.stderr(), new RegExp(told));
-    },
-  );
-});
-
-withOneRuntime(({ app }) => {
   test(
     'Ctrl-C: of pipelined calls that were taken every one is answered; the last closes',
     LIMIT,

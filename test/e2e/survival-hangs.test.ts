@@ -83,72 +83,6 @@ withEachRuntime(({ app, language }) => {
     },
   );
 
-  describe('on one server', LIMIT, () => {
-    const shared = shareServer(app('works'), { args: ['--run-timeout', '1500ms'], expectedRestarts: 1 });
-
-    test(
-      'a worker that is frozen when a call comes is killed at --run-timeout; the call never began, so the next worker answers it',
-      LIMIT,
-      async () => {
-        const { server, cues } = shared;
-        const pid = await pidOf(server);
-        process.kill(pid, 'SIGSTOP');
-        const answer = await ask(server, {}, { id: 'patient' });
-        assert.equal(answer.status, 200, answer.text);
-        assert.notEqual(answer.json<{ pid: number }>().pid, pid);
-        assert.deepEqual(
-          cues.notes().filter((line) => line === 'begun patient'),
-          ['begun patient'],
-        );
-      },
-    );
-
-    test(
-      'a call that was sent ahead has its own limit, also when the one before ran out of time and obeyed',
-      LIMIT,
-      async () => {
-        const { server } = shared;
-        const pid = await pidOf(server);
-        for (let i = 0; i < 10; i += 1) await ask(server, {}); // short calls: others are sent ahead
-        const answers = await Promise.all(
-          ['first', 'second'].map((id) => ask(server, { until: 'never given' }, { id })),
-        );
-        assert.deepEqual(
-          answers.map((answer) => errorOf(answer).code),
-          ['SERVE_INFERENCE_TIMEOUT', 'SERVE_INFERENCE_TIMEOUT'],
-        );
-        assert.equal(await pidOf(server), pid, 'both obeyed');
-      },
-    );
-  });
-
-  test(
-    'a worker that is only slow to begin is not killed, however short the run timeout',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const args = ['--run-timeout', '1s', '--workers', '2'];
-      const server = await startServer(app('works'), { t, env: cues.env, args });
-      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-      const frozen = await pidOf(server);
-      process.kill(frozen, 'SIGSTOP');
-      const pids = Promise.all([1, 2].map(() => pidOf(server)));
-      await server.until(({ model }) => model.workers.some(({ pid, held }) => pid === frozen && held === 1));
-      // Twice: a worker has 5 s to begin, however slow this machine is.
-      for (let i = 0; i < 2; i += 1) {
-        const late = await ask(server, { until: 'never given' });
-        assert.equal(
-          errorOf(late).code,
-          'SERVE_INFERENCE_TIMEOUT',
-          'in the other worker the run timeout passes',
-        );
-      }
-      process.kill(frozen, 'SIGCONT');
-      assert.ok((await pids).includes(frozen));
-      await server.stop();
-    },
-  );
-
   test(
     'an import or an init that hangs is killed at --init-timeout; held callers get 503, the server exits with 3',
     LIMIT,
@@ -207,20 +141,84 @@ withEachRuntime(({ app, language }) => {
   });
 });
 
+/** The front alone keeps the clocks of calls. */
 withOneRuntime(({ app }) => {
+  describe('on one server', LIMIT, () => {
+    const shared = shareServer(app('works'), { args: ['--run-timeout', '1500ms'], expectedRestarts: 1 });
+
+    test(
+      'a worker that is frozen when a call comes is killed at --run-timeout; the call never began, so the next worker answers it',
+      LIMIT,
+      async () => {
+        const { server, cues } = shared;
+        const pid = await pidOf(server);
+        process.kill(pid, 'SIGSTOP');
+        const answer = await ask(server, {}, { id: 'patient' });
+        assert.equal(answer.status, 200, answer.text);
+        assert.notEqual(answer.json<{ pid: number }>().pid, pid);
+        assert.deepEqual(
+          cues.notes().filter((line) => line === 'begun patient'),
+          ['begun patient'],
+        );
+      },
+    );
+
+    test(
+      'a call that was sent ahead has its own limit, also when the one before ran out of time and obeyed',
+      LIMIT,
+      async () => {
+        const { server } = shared;
+        const pid = await pidOf(server);
+        for (let i = 0; i < 10; i += 1) await ask(server, {}); // short calls: others are sent ahead
+        const answers = await Promise.all(
+          ['first', 'second'].map((id) => ask(server, { until: 'never given' }, { id })),
+        );
+        assert.deepEqual(
+          answers.map((answer) => errorOf(answer).code),
+          ['SERVE_INFERENCE_TIMEOUT', 'SERVE_INFERENCE_TIMEOUT'],
+        );
+        assert.equal(await pidOf(server), pid, 'both obeyed');
+      },
+    );
+
+    test(
+      'waiting in line is no running: calls that together take longer than --run-timeout are all answered',
+      LIMIT,
+      async () => {
+        const { server } = shared;
+        await pidOf(server);
+        const answers = await Promise.all([1, 2, 3].map(() => ask(server, { ms: 700 })));
+        assert.deepEqual(
+          answers.map(({ status }) => status),
+          [200, 200, 200],
+        );
+      },
+    );
+  });
+
   test(
-    'waiting in line is no running: calls that together take longer than --run-timeout are all answered',
+    'a worker that is only slow to begin is not killed, however short the run timeout',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const args = ['--run-timeout', '2s'];
+      const args = ['--run-timeout', '1s', '--workers', '2'];
       const server = await startServer(app('works'), { t, env: cues.env, args });
-      await pidOf(server);
-      const answers = await Promise.all([1, 2, 3].map(() => ask(server, { ms: 900 })));
-      assert.deepEqual(
-        answers.map(({ status }) => status),
-        [200, 200, 200],
-      );
+      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+      const frozen = await pidOf(server);
+      process.kill(frozen, 'SIGSTOP');
+      const pids = Promise.all([1, 2].map(() => pidOf(server)));
+      await server.until(({ model }) => model.workers.some(({ pid, held }) => pid === frozen && held === 1));
+      // Twice: a worker has 5 s to begin, however slow this machine is.
+      for (let i = 0; i < 2; i += 1) {
+        const late = await ask(server, { until: 'never given' });
+        assert.equal(
+          errorOf(late).code,
+          'SERVE_INFERENCE_TIMEOUT',
+          'in the other worker the run timeout passes',
+        );
+      }
+      process.kill(frozen, 'SIGCONT');
+      assert.ok((await pids).includes(frozen));
       await server.stop();
     },
   );

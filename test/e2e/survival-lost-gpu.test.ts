@@ -1,11 +1,13 @@
 /** A worker that has lost its GPU, or its memory, ends itself; a client cannot make it by what it sends. */
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { ask, errorOf, pidOf } from '../helpers/ask.js';
 import { makeCudaDriver } from '../helpers/cuda-driver.js';
+import type { Ending } from '../helpers/edited-app.js';
 import { needs } from '../helpers/needs.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { startServer, type Server } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -105,7 +107,7 @@ const LIBRARY = `exports.run = (text) => new Promise(() => {
 });
 `;
 
-function appOf(t: TestContext, language: Language): string {
+function appOf(t: Ending, language: Language): string {
   if (language === 'Python') return `${appFolder(t, { 'app.py': PYTHON })}/app.py`;
   const files = { 'app.mjs': TYPESCRIPT, 'node_modules/onnxruntime-node/index.js': LIBRARY };
   return `${appFolder(t, files)}/app.mjs`;
@@ -116,12 +118,6 @@ async function assertFails(server: Server, input: unknown): Promise<void> {
   assert.deepEqual([answer.status, errorOf(answer).code], [500, 'SERVE_INFERENCE_FAILED'], answer.text);
 }
 
-/** Starts with a driver of CUDA for Python, whose worker asks the driver about the GPU. */
-async function startOnGpus(t: TestContext, language: Language, expectedRestarts = 0): Promise<Server> {
-  const env: Record<string, string> = language === 'Python' ? { CUDA_DRIVER: makeCudaDriver(t) } : {};
-  return startServer(appOf(t, language), { t, env, expectedRestarts });
-}
-
 /** From here on the app computes on this GPU, where it meets this error of CUDA. */
 async function compute(server: Server, gpu: number, error: number): Promise<void> {
   const answer = await ask(server, { gpu, error });
@@ -130,46 +126,54 @@ async function compute(server: Server, gpu: number, error: number): Promise<void
 
 withEachRuntime(({ language }) => {
   const { lost, noMemory } = SAYS[language];
-  const ON_GPUS = { ...LIMIT, skip: language === 'Python' && needs('cc') };
+  const skip = language === 'Python' && needs('cc');
 
-  test('no text of a client ends a worker, however its app repeats it', ON_GPUS, async (t) => {
-    const server = await startOnGpus(t, language);
-    const pid = await pidOf(server);
-    await compute(server, 1, 0);
-    for (const way of WAYS)
-      for (const text of TEXTS) {
-        for (let i = 0; i < 4; i += 1) await assertFails(server, { way, text });
-        assert.equal(await pidOf(server), pid, `${way}: ${text}`);
-      }
-    await server.stop();
-    assert.doesNotMatch(server.stderr(), /can no longer use its GPU|the app ran out of memory/);
-  });
-
-  for (const [what, isWrapped] of [
-    ['says', false],
-    ['says behind an error of the app', true],
-  ] as const)
-    test(`a worker whose library ${what} that the GPU is lost ends after that call`, ON_GPUS, async (t) => {
-      const server = await startOnGpus(t, language, 1);
-      const pid = await pidOf(server);
-      await compute(server, 0, 700);
-      await assertFails(server, { library: lost, isWrapped });
-      await server.until(({ model }) => model.workers[0]?.restarts === 1);
+  describe('on one server', { ...LIMIT, skip }, () => {
+    // The worker in Python asks the driver of CUDA about its GPU.
+    const env = language === 'Python' && skip === false ? { CUDA_DRIVER: makeCudaDriver({ after }) } : {};
+    const shared = shareServer(appOf({ after }, language), { env, expectedRestarts: 3 });
+    /** Waits until another worker serves, and its death is reported. */
+    const replaced = async (pid: number, restarts: number, said: string): Promise<void> => {
+      const { server } = shared;
+      await server.until(({ model }) => model.workers[0]?.restarts === restarts);
       assert.notEqual(await pidOf(server), pid);
-      await server.untilPrinted(`this process can no longer use its GPU: ${lost}`);
-      await server.stop();
+      await server.untilPrinted(said);
+    };
+
+    test('no text of a client ends a worker, however its app repeats it', LIMIT, async () => {
+      const { server } = shared;
+      const pid = await pidOf(server);
+      await compute(server, 1, 0);
+      for (const way of WAYS)
+        for (const text of TEXTS) {
+          for (let i = 0; i < 4; i += 1) await assertFails(server, { way, text });
+          assert.equal(await pidOf(server), pid, `${way}: ${text}`);
+        }
+      assert.doesNotMatch(server.stderr(), /can no longer use its GPU|the app ran out of memory/);
     });
 
-  test('a worker whose library finds no memory in three calls in a row ends', LIMIT, async (t) => {
-    const server = await startServer(appOf(t, language), { t, expectedRestarts: 1 });
-    const pid = await pidOf(server);
-    for (let i = 0; i < 2; i += 1) await assertFails(server, { library: noMemory });
-    assert.equal(await pidOf(server), pid);
-    for (let i = 0; i < 3; i += 1) await assertFails(server, { library: noMemory });
-    await server.until(({ model }) => model.workers[0]?.restarts === 1);
-    assert.notEqual(await pidOf(server), pid);
-    await server.untilPrinted('the app ran out of memory in 3 calls in a row');
-    await server.stop();
+    for (const [i, [what, isWrapped]] of (
+      [
+        ['says', false],
+        ['says behind an error of the app', true],
+      ] as const
+    ).entries())
+      test(`a worker whose library ${what} that the GPU is lost ends after that call`, LIMIT, async () => {
+        const { server } = shared;
+        const pid = await pidOf(server);
+        await compute(server, 0, 700);
+        await assertFails(server, { library: lost, isWrapped });
+        await replaced(pid, i + 1, `this process can no longer use its GPU: ${lost}`);
+      });
+
+    test('a worker whose library finds no memory in three calls in a row ends', LIMIT, async () => {
+      const { server } = shared;
+      const pid = await pidOf(server);
+      for (let i = 0; i < 2; i += 1) await assertFails(server, { library: noMemory });
+      assert.equal(await pidOf(server), pid);
+      for (let i = 0; i < 3; i += 1) await assertFails(server, { library: noMemory });
+      await replaced(pid, 3, 'the app ran out of memory in 3 calls in a row');
+    });
   });
 });
 
@@ -183,7 +187,8 @@ describe(
       'a lost GPU ends its worker, in whichever words, if the driver confirms the loss',
       LIMIT,
       async (t) => {
-        const server = await startOnGpus(t, 'Python', 1);
+        const env = { CUDA_DRIVER: makeCudaDriver(t) };
+        const server = await startServer(appOf(t, 'Python'), { t, env, expectedRestarts: 1 });
         const pid = await pidOf(server);
         await compute(server, 1, 0);
         await assertFails(server, { way: 'alone', text });

@@ -85,61 +85,6 @@ withEachRuntime(({ app }) => {
     await server.stop();
   });
 
-  test('a line is seen as it grows, and two workers never share one', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const args = ['--workers', '2'];
-    const server = await startServer(app('prints-noise'), { t, env: cues.env, args });
-    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-    const armed = 'armed: prints noise\n'.repeat(2);
-    const untilPrinted = (text: string): Promise<void> =>
-      eventually(
-        () => server.stdout() === armed + text,
-        60_000,
-        () => server.stdout(),
-      );
-    await untilPrinted('');
-    const first = ask(server, { begins: 'Loading\u2026 ', until: 'go on', ends: 'done\n' });
-    await untilPrinted('Loading\u2026 ');
-    const second = ask(server, { begins: 'Second: ', until: 'end', ends: 'ended\n' });
-    await cues.untilNoted('begun Second: ');
-    cues.give('go on');
-    await untilPrinted('Loading\u2026 done\nSecond: ');
-    cues.give('end');
-    await untilPrinted('Loading\u2026 done\nSecond: ended\n');
-    assert.deepEqual([(await first).status, (await second).status], [200, 200]);
-    await ask(server, { ways: ['begunError'] });
-    await server.untilPrinted(/begun on stderr$/);
-    await server.stop();
-    assert.match(
-      server.stderr(),
-      /begun on stderr\n\[[\d:.]+\] INFO: draining/,
-      'nor does the log go on in it',
-    );
-  });
-
-  test(
-    'a grandchild that keeps stdout and stderr open delays neither the report of a death, nor the restart, nor the end',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(app('grandchild'), { t, env: cues.env, expectedRestarts: 1 });
-      try {
-        const pid = await pidOf(server);
-        process.kill(pid, 'SIGKILL');
-        assert.notEqual(await pidOf(server), pid);
-        const [first] = children(cues.notes());
-        assert.ok(
-          isAlive(first as number),
-          'it still holds the pipe: in its own session, no kill reaches it',
-        );
-        assert.deepEqual(await server.stop(), { code: 0, signal: null });
-        assert.ok(isAlive(first as number), 'it held the pipe to the end');
-      } finally {
-        for (const pid of children(cues.notes())) process.kill(pid, 'SIGKILL');
-      }
-    },
-  );
-
   test('--log-format json', LIMIT, async (t) => {
     const cues = makeCues(t);
     const args = ['--log-format', 'json'];
@@ -196,20 +141,6 @@ withEachRuntime(({ app }) => {
     await server.stop();
   });
 
-  test('--log-prefix potassium: a print of a call that has ended keeps its id', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const args = ['--log-prefix', 'potassium', '--workers', '1'];
-    const server = await startServer(app('prints-in-turns'), { t, env: cues.env, args });
-    await ask(server, { says: 'one', later: 'one goes on' }, { id: 'call-1' });
-    const second = ask(server, { says: 'two', until: 'two ends' }, { id: 'call-2' });
-    await server.untilPrinted('[requestID call-2] two\n');
-    cues.give('one goes on');
-    await server.untilPrinted('[requestID call-1] one, later\n');
-    cues.give('two ends');
-    assert.equal((await second).status, 200);
-    await server.stop();
-  });
-
   describe('on one server', LIMIT, () => {
     const shared = shareServer(app('prints-noise'), { args: ['--log-format', 'json'] });
 
@@ -258,41 +189,104 @@ withEachRuntime(({ app }) => {
       assert.ok(text().includes(`<${'x'.repeat(10_000_000)}>`));
     });
   });
-
-  test(
-    'a reader of stdout that stops reading holds up the worker that prints, and neither other calls nor the end',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(app('prints-noise'), {
-        t,
-        env: cues.env,
-        args: ['--workers', '2'],
-      });
-      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-      server.process.stdout?.pause();
-      const stuck = ask(server, { ways: ['lines', 'lines', 'lines', 'lines'] });
-      stuck.catch(() => {});
-      await server.until(({ model }) => model.workers.some(({ state }) => state === 'busy'));
-      for (let i = 0; i < 100; i += 1) assert.equal((await ask(server, {})).status, 200);
-      const { model, front } = await server.status();
-      assert.ok(
-        model.workers.some(({ state }) => state === 'busy'),
-        'it waits, and keeps nothing in memory',
-      );
-      assert.ok(front.rssBytes < 200e6, `the front has ${front.rssBytes} bytes`);
-      server.process.kill('SIGINT');
-      await server.until(({ state }) => state === 'draining');
-      server.process.kill('SIGINT');
-      await untilExit(server.process);
-      assert.equal(server.process.exitCode, 130);
-      await assert.rejects(stuck);
-    },
-  );
 });
 
 /** The front writes what workers print, whatever their language. */
 withOneRuntime(({ app }) => {
+  test('the prints of two workers', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const args = ['--workers', '2'];
+    const server = await startServer(app('prints-noise'), { t, env: cues.env, args });
+    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+
+    await t.test('a line is seen as it grows, and two workers never share one', async () => {
+      const armed = 'armed: prints noise\n'.repeat(2);
+      const untilPrinted = (text: string): Promise<void> =>
+        eventually(
+          () => server.stdout() === armed + text,
+          60_000,
+          () => server.stdout(),
+        );
+      await untilPrinted('');
+      const first = ask(server, { begins: 'Loading\u2026 ', until: 'go on', ends: 'done\n' });
+      await untilPrinted('Loading\u2026 ');
+      const second = ask(server, { begins: 'Second: ', until: 'end', ends: 'ended\n' });
+      await cues.untilNoted('begun Second: ');
+      cues.give('go on');
+      await untilPrinted('Loading\u2026 done\nSecond: ');
+      cues.give('end');
+      await untilPrinted('Loading\u2026 done\nSecond: ended\n');
+      assert.deepEqual([(await first).status, (await second).status], [200, 200]);
+      await ask(server, { ways: ['begunError'] });
+      await server.untilPrinted(/begun on stderr$/);
+    });
+
+    await t.test(
+      'a reader of stdout that stops reading holds up the worker that prints, and neither other calls nor the end',
+      async () => {
+        server.process.stdout?.pause();
+        const stuck = ask(server, { ways: ['lines', 'lines', 'lines', 'lines'] });
+        stuck.catch(() => {});
+        await server.until(({ model }) => model.workers.some(({ state }) => state === 'busy'));
+        for (let i = 0; i < 100; i += 1) assert.equal((await ask(server, {})).status, 200);
+        const { model, front } = await server.status();
+        assert.ok(
+          model.workers.some(({ state }) => state === 'busy'),
+          'it waits, and keeps nothing in memory',
+        );
+        assert.ok(front.rssBytes < 200e6, `the front has ${front.rssBytes} bytes`);
+        server.process.kill('SIGINT');
+        await server.until(({ state }) => state === 'draining');
+        server.process.kill('SIGINT');
+        await untilExit(server.process);
+        assert.equal(server.process.exitCode, 130);
+        await assert.rejects(stuck);
+        assert.match(
+          server.stderr(),
+          /begun on stderr\n\[[\d:.]+\] INFO: draining/,
+          'nor does the log go on in a line of the app',
+        );
+      },
+    );
+  });
+
+  test(
+    'a grandchild that keeps stdout and stderr open delays neither the report of a death, nor the restart, nor the end',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('grandchild'), { t, env: cues.env, expectedRestarts: 1 });
+      try {
+        const pid = await pidOf(server);
+        process.kill(pid, 'SIGKILL');
+        assert.notEqual(await pidOf(server), pid);
+        const [first] = children(cues.notes());
+        assert.ok(
+          isAlive(first as number),
+          'it still holds the pipe: in its own session, no kill reaches it',
+        );
+        assert.deepEqual(await server.stop(), { code: 0, signal: null });
+        assert.ok(isAlive(first as number), 'it held the pipe to the end');
+      } finally {
+        for (const pid of children(cues.notes())) process.kill(pid, 'SIGKILL');
+      }
+    },
+  );
+
+  test('--log-prefix potassium: a print of a call that has ended keeps its id', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const args = ['--log-prefix', 'potassium', '--workers', '1'];
+    const server = await startServer(app('prints-in-turns'), { t, env: cues.env, args });
+    await ask(server, { says: 'one', later: 'one goes on' }, { id: 'call-1' });
+    const second = ask(server, { says: 'two', until: 'two ends' }, { id: 'call-2' });
+    await server.untilPrinted('[requestID call-2] two\n');
+    cues.give('one goes on');
+    await server.untilPrinted('[requestID call-1] one, later\n');
+    cues.give('two ends');
+    assert.equal((await second).status, 200);
+    await server.stop();
+  });
+
   test('a reader of stdout that is gone: prints are dropped, calls go on', LIMIT, async (t) => {
     const cues = makeCues(t);
     const server = await startServer(app('prints-noise'), { t, env: cues.env });

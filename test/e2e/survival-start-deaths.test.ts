@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
-withEachRuntime(({ app }) => {
+/** The front sees exits and signals, whatever the language. */
+withOneRuntime(({ app }) => {
   for (const step of ['import', 'init']) {
     test(
       `an app that dies in ${step}, in four ways: each worker is restarted and the calls held meanwhile are answered`,

@@ -15,40 +15,19 @@ const ECHO = 'export const inference = (input) => ({ got: input });';
 
 /** The app, and the flags of its server; each shows a command that is answered with what the example is. */
 const SHOWN: readonly (readonly [what: string, app: string, example: unknown, args: readonly string[]])[] = [
-  ['an object', `${ECHO} export const example = { name: 'a' };`, { name: 'a' }, []],
   [
-    'quotes, shell signs and other scripts',
+    'quotes, shell signs and other scripts, with a key',
     `${ECHO} export const example = { t: "it's \\"x\\" $HOME \`id\` !! é 漢 \\n @f" };`,
     { t: 'it\'s "x" $HOME `id` !! é 漢 \n @f' },
-    [],
+    ['--api-key', 's3cret'],
   ],
-  ['a text', `${ECHO} export const example = '@file';`, '@file', []],
-  ['null', `${ECHO} export const example = null;`, null, []],
-  ['with a key', `${ECHO} export const example = [1];`, [1], ['--api-key', 's3cret']],
   [
-    'on a unix socket whose path has a space',
-    `${ECHO} export const example = 5;`,
-    5,
+    'a text, on a unix socket whose path has a space',
+    `${ECHO} export const example = '@file';`,
+    '@file',
     ['--port', 'a b/s.sock'],
   ],
   ['on IPv6', `${ECHO} export const example = 5;`, 5, ['--host', '::1']],
-];
-
-const POTASSIUM = `import { Potassium, Response } from ${JSON.stringify(new URL('../../index.js', import.meta.url).href)};
-const app = new Potassium('x').init(() => ({}));
-export default app;
-`;
-
-const NOT_SHOWN: readonly (readonly [what: string, app: string])[] = [
-  ['an app without an example', ECHO],
-  ['an example of bytes', `${ECHO} export const example = new Uint8Array(3);`],
-  ['bytes inside an example', `${ECHO} export const example = { image: new Uint8Array(3) };`],
-  ['an example that is too long to paste', `${ECHO} export const example = 'x'.repeat(500);`],
-  [
-    'a Potassium app, whose input is not known',
-    `${POTASSIUM}app.handler('/x', () => new Response({ json: 1 }));`,
-  ],
-  ['an app whose only route is a WebSocket', `${POTASSIUM}app.websocket('/chat', () => {});`],
 ];
 
 for (const [what, app, example, args] of SHOWN) {
@@ -76,17 +55,17 @@ for (const [what, app, example, args] of SHOWN) {
   );
 }
 
-for (const [what, app] of NOT_SHOWN) {
-  test(`${what}: no command is shown`, LIMIT, async (t) => {
-    const files = editedApp(t, { 'app.mjs': app });
-    const server = runCommand([files.path('app.mjs'), '--host', '127.0.0.1', '--port', '0'], { t });
-    await eventually(
-      () => server.stderr().includes('is ready'),
-      30_000,
-      () => server.stderr(),
-    );
-    server.process.kill('SIGINT');
-    assert.equal((await server.ended).code, 0);
-    assert.doesNotMatch(server.stderr(), /Try it|curl/);
+test('an example with bytes in it, which JSON would change: no command is shown', LIMIT, async (t) => {
+  const files = editedApp(t, {
+    'app.mjs': `${ECHO} export const example = { image: new Uint8Array(3) };`,
   });
-}
+  const server = runCommand([files.path('app.mjs'), '--host', '127.0.0.1', '--port', '0'], { t });
+  await eventually(
+    () => server.stderr().includes('is ready'),
+    30_000,
+    () => server.stderr(),
+  );
+  server.process.kill('SIGINT');
+  assert.equal((await server.ended).code, 0);
+  assert.doesNotMatch(server.stderr(), /Try it|curl/);
+});

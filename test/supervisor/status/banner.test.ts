@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FirstModel } from '../../../supervisor/models/model-spec.js';
-import { startTexts } from '../../../supervisor/status/banner.js';
+import { startTexts, tryText } from '../../../supervisor/status/banner.js';
 import { VERSION } from '../../../supervisor/version.js';
 
 function model(name: string, url: string, app: string, standby = 0): FirstModel {
@@ -41,3 +41,21 @@ test('a model with standbys says what they cost', () => {
     `${start} 2 standbys (the memory of 2 more workers) on http://localhost:8080`,
   ]);
 });
+
+const [POST, CHAT] = [
+  { path: '/x', kind: 'handler' },
+  { path: '/chat', kind: 'websocket' },
+];
+
+for (const [what, example, routes, shown] of [
+  ['an example', '{"a":1}', [CHAT, POST], '-d \'{"a":1}\' http://localhost:8000/x'],
+  ['the example null', 'null', [POST], "-d 'null' http://localhost:8000/x"],
+  ['no example', '', [POST], null],
+  ['an example that is too long to paste', `"${'x'.repeat(500)}"`, [POST], null],
+  ['a WebSocket as its only route', '1', [CHAT], null],
+] as const)
+  test(`an app with ${what}: ${shown === null ? 'no command is shown' : 'its command is shown'}`, () => {
+    const info = { example, routes } as unknown as NonNullable<Parameters<typeof tryText>[0]['info']>;
+    const text = tryText({ info }, 'http://localhost:8000', null, false);
+    assert.equal(text, shown === null ? null : `Try it: curl -H 'Content-Type: application/json' ${shown}`);
+  });
