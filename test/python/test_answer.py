@@ -20,7 +20,7 @@ from banana_worker.formats.msgpack_reader import read_value
 from banana_worker.process.hint_once import write_hints_to
 from banana_worker.protocol.errors import ServeError
 from banana_worker.values import conversions
-from banana_worker.reply.accept import asks_for
+from banana_worker.reply.stream import asks_for
 from banana_worker.reply.answer import StreamedAnswer, answer_of
 from banana_worker.formats.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody
 from calls import call_with

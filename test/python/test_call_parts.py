@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, Callable, Iterator, List
 from unittest import mock
 
-from banana_worker.formats.inputs import Inputs
+from banana_worker.formats import Inputs
 from banana_worker.process import descriptors
 from banana_worker.process.channel import Channel
 from banana_worker.process.listener import Listener
@@ -22,8 +22,7 @@ from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Metric
 from banana_worker.report import app_metrics
 from banana_worker.report.app_log import AppLog
-from banana_worker.report.app_metrics import OwnMetrics
-from banana_worker.report.send_metrics import send_metrics
+from banana_worker.report.app_metrics import OwnMetrics, send_metrics
 from banana_worker.run import call_context
 from banana_worker.run import webhook_handover
 from banana_worker.run.batch_entries import entries_of, halves_of, only_entry

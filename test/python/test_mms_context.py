@@ -9,8 +9,7 @@ from types import ModuleType
 from typing import Any, Dict
 from unittest import mock
 
-from mms.context import Context
-from mms.item import ItemPart, ReadItem
+from mms.context import Context, ItemPart, ReadItem
 from mms.service import PredictionException, Service
 
 

@@ -15,7 +15,7 @@ from mms_support import FakeCtx, Loaded, module_of
 from banana_worker.adapters.mms_service import from_service
 from banana_worker.protocol.errors import ServeError
 from banana_worker.formats.reply import ResultBody, StreamBody
-from mms.item import ReadItem
+from mms.context import ReadItem
 
 
 class ServiceCase(unittest.TestCase):

@@ -12,8 +12,7 @@ import unittest
 from typing import Any, Dict, Generator, Optional
 
 from banana_worker.failures.failure import failure_of
-from banana_worker.failures.outlook import is_out_of_memory, loss_of_gpu, outlook_of
-from banana_worker.failures.retirement import Retirement
+from banana_worker.failures.outlook import Retirement, is_out_of_memory, loss_of_gpu, outlook_of
 from banana_worker.failures.stack_frame import plain_traceback
 from banana_worker.protocol.errors import ServeError
 from gpu_errors import LIBRARIES, class_of, driver_saying, native, native_raiser, raise_natively, raised_by, raised_in

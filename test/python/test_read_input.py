@@ -12,8 +12,7 @@ from types import SimpleNamespace
 
 from banana_worker.formats import LOADED_FORMATS
 from banana_worker.formats.form import form_pairs
-from banana_worker.formats.input_wishes import InputWishes, input_wishes
-from banana_worker.formats.read_input import format_of, read_input
+from banana_worker.formats.read_input import InputWishes, format_of, input_wishes, read_input
 from banana_worker.protocol.errors import ServeError
 from banana_worker.text.charsets import decode_text
 from calls import call_with

@@ -7,7 +7,7 @@ import unittest
 from types import SimpleNamespace
 from typing import Any, Callable, List
 
-from banana_worker.formats.input_wishes import NO_WISHES
+from banana_worker.formats.read_input import NO_WISHES
 from banana_worker.process.hint_once import write_hints_to
 from banana_worker.protocol.errors import ServeError
 from banana_worker.run.arriving_calls import WaitingCall

@@ -20,8 +20,7 @@ from typing import Any, Dict
 from unittest import mock
 
 from potassium.store import LocalConfig, RedisConfig, S3Config, Store
-from potassium.store.local import LocalBackend
-from potassium.store.local_file import folder_lock
+from potassium.store.local import LocalBackend, folder_lock
 
 SECRET = "a-secret-value"
 

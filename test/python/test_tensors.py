@@ -14,12 +14,11 @@ from array import array
 from unittest import mock
 
 from banana_serve import Tensor
-from banana_worker.adapters.signature import signature_of
+from banana_worker.adapters.exports import signature_of
 from banana_worker.formats.open_inference import Exchange
 from banana_worker.formats.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody, ValueBody
 from banana_worker.formats.tensors.elements import bf16_bits
-from banana_worker.formats.tensors.request import read_request
-from banana_worker.formats.tensors.signed_inputs import check_inputs
+from banana_worker.formats.tensors.request import check_inputs, read_request
 from banana_worker.protocol.errors import ServeError
 from banana_worker.values.tensor import DATATYPES, Signature, TensorSpec
 from calls import call_with

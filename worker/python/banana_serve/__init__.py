@@ -7,7 +7,7 @@ Both may be raised or returned. `Tensor` is a tensor for calls in the Open Infer
 
 from __future__ import annotations
 
-from banana_worker.failures.http_error import HttpError
+from banana_worker.failures.failure import HttpError
 from banana_worker.reply.response import Response
 from banana_worker.run.call_context import CallContext as Context
 from banana_worker.run.call_context import InitContext

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from banana_worker.protocol.messages import Call
 from banana_worker.run.call_context import CallContext
 from potassium.test_client.response import TestResponse
-from potassium.test_client.surroundings import context_of_test
+from potassium.test_client.app_thread import context_of_test
 
 _CLI = Path(__file__).resolve().parents[3] / "dist" / "front" / "cli.js"
 # A stop need not wait for a load balancer, and an app that fails to start fails the test at once.

@@ -23,7 +23,7 @@ from banana_worker.load.explain_load_error import StartFailure
 from banana_worker.load.start_app import import_app, init_app, loaded_info
 from banana_worker.load.start_watch import StartWatch
 from banana_worker.process import descriptors, ending
-from banana_worker.process.app_exit import AppExit, exit_code_of
+from banana_worker.process.ending import AppExit, exit_code_of
 from banana_worker.process.begun_note import BegunNote
 from banana_worker.process.channel import Channel
 from banana_worker.process.event_loop import EventLoop

@@ -1,16 +1,43 @@
-"""`context`: the facts about its model, its worker and its requests for a custom service."""
+"""`context`: the facts about its model, its worker and its requests for a custom service; and the items that it gets."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+import json
+import os
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from banana_worker.stand_in import names_of_module
 
-from .item import ItemPart, ReadItem
-from .model_config import read_model_config
 from .metrics.metrics_store import MadeMetrics, MetricsStore, StoredMetric
-from .request_processor import RequestProcessor as RequestProcessor
-from .request_processor import RequestProperties
+from .request_processor import RequestProcessor as RequestProcessor, RequestProperties
+
+# One request of a batch: a value for each field of a form and each parameter of the query, or `body` for the whole of
+# any other body. A value of type `application/json` is decoded, one of `text/...` is a str, any other a bytearray.
+Item = Dict[str, Any]
+
+
+class ItemPart(NamedTuple):
+    """One field as it was sent."""
+
+    name: str
+    # None if the part is not a file.
+    filename: Optional[str]
+    # Without its parameters, in lower case; empty if none was sent.
+    content_type: str
+    data: bytes
+
+
+class ReadItem(NamedTuple):
+    """An item as it was read from a request."""
+
+    item: Item
+    # Every field in the order in which it was sent, those of the query first.
+    parts: Sequence[ItemPart]
+
+    def field_types(self) -> Dict[str, str]:
+        """The content type of each field, by its name."""
+        return {part.name: part.content_type for part in self.parts}
+
 
 __all__ = ["Context", "RequestProcessor"]
 
@@ -230,6 +257,33 @@ class Context:
     def _processor_if_asked(self, idx: int) -> Optional[RequestProcessor]:
         """The processor of an item; None if the service has not used it."""
         return None if self._processors is None else self._processors[idx]
+
+
+def read_model_config(model_dir: str, manifest: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+    """The content of the file that the manifest names as `model.configFile`; empty if it names none.
+
+    Raises AttributeError if it is YAML and there is no PyYAML, so that `hasattr` finds none; ValueError if it is not
+    a mapping.
+    """
+    name = ((manifest or {}).get("model") or {}).get("configFile")
+    if not name:
+        return {}
+    path = os.path.join(model_dir, name)
+    with open(path, encoding="utf-8") as file:
+        config = json.load(file) if name.endswith(".json") else _yaml_of(path).safe_load(file)
+    if config is None:
+        return {}
+    if not isinstance(config, dict):
+        raise ValueError("{}: a model's configuration is names and values, not {}".format(path, type(config).__name__))
+    return config
+
+
+def _yaml_of(path: str) -> Any:
+    try:
+        import yaml  # pyright: ignore[reportMissingModuleSource]
+    except ImportError as error:
+        raise AttributeError("{} is YAML, which is read by PyYAML: pip install pyyaml".format(path)) from error
+    return yaml
 
 
 __getattr__ = names_of_module(__name__, __all__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, NamedTuple, Optional
 
-from banana_worker.run.repeat_options import RepeatOptions, repeat_options
+from banana_worker.run.loaded_app import RepeatOptions, repeat_options
 
 from .webhook_url import checked_url
 

@@ -6,17 +6,23 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
 from banana_worker.adapters.coroutine_functions import then
-from banana_worker.adapters.exports import APP_OPTIONS, ModuleApp, assert_no_generator, concurrency_of, function_or_none
+from banana_worker.adapters.exports import (
+    APP_OPTIONS,
+    ModuleApp,
+    assert_no_generator,
+    concurrency_of,
+    function_or_none,
+    signature_of,
+    takes_tokens,
+    task_of,
+)
 from banana_worker.adapters.parameters import with_context
 from banana_worker.adapters.schemas import BESIDE_SIGNATURE, annotated_schemas
-from banana_worker.adapters.signature import signature_of
-from banana_worker.adapters.task import takes_tokens, task_of
 from banana_worker.failures.app_function import WrongFunction
-from banana_worker.formats.input_wishes import InputWishes, input_wishes
+from banana_worker.formats.read_input import InputWishes, input_wishes
 from banana_worker.protocol.messages import Route
 from banana_worker.run.batch_entries import only_entry
-from banana_worker.run.loaded_app import ANY_BATCH, Description, Example, LoadedApp, Schemas
-from banana_worker.run.repeat_options import attempts_of
+from banana_worker.run.loaded_app import ANY_BATCH, Description, Example, LoadedApp, Schemas, attempts_of
 
 if TYPE_CHECKING:
     from banana_worker.run.call_context import CallContext, InitContext

@@ -1,16 +1,18 @@
-"""The names beside the app itself that a module may have, in every way of writing an app: `config` and `shutdown`."""
+"""The names beside the app itself that a module may have, in every way of writing an app: `config`, `shutdown`, `task`,
+`token_input` and `signature`."""
 
 from __future__ import annotations
 
 import re
 from types import ModuleType
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from banana_worker.adapters.coroutine_functions import is_generator_function
 from banana_worker.failures.sentences import kind_of
-from banana_worker.protocol.tables import MAX_CONCURRENCY, MODEL_OPTIONS
-from banana_worker.run.loaded_app import LoadedApp
-from banana_worker.run.repeat_options import repeat_options
+from banana_worker.protocol.tables import MAX_CONCURRENCY, MODEL_OPTIONS, TASKS
+from banana_worker.run.loaded_app import LoadedApp, repeat_options
+from banana_worker.values.tensor import DATATYPES, MAX_DIMENSIONS, Signature, TensorSpec, shown
+
 
 # Options that the worker itself reads.
 APP_OPTIONS = ("forms", "text", "repeatable", "attempts", "concurrency")
@@ -75,3 +77,57 @@ def function_or_none(module: ModuleType, name: str) -> Any:
     if value is not None and not callable(value):
         raise TypeError(f"`{name}` is {kind_of(value)}; make it a function or remove it")
     return value
+
+
+def task_of(module: ModuleType) -> Optional[str]:
+    """None for an app without one: any other value of that name is the app's own. @raises TypeError for a task that is
+    written wrong"""
+    given: object = getattr(module, "task", None)
+    if not isinstance(given, str) or not given.lower().startswith(tuple(task[:5] for task in TASKS)):
+        return None
+    if given in TASKS:
+        return given
+    raise TypeError(f"`task` is {shown(given)}; there are {', '.join(TASKS)}")
+
+
+def takes_tokens(module: ModuleType) -> bool:
+    return getattr(module, "token_input", None) is True
+
+
+def signature_of(module: ModuleType) -> Optional[Signature]:
+    """None for an app without one: a name `signature` that is no dict with `inputs` or `outputs` is the app's own, such
+    as the function of `inspect`. @raises TypeError that names the tensor if it is no signature"""
+    given: Any = getattr(module, "signature", None)
+    if not isinstance(given, dict) or not ("inputs" in given or "outputs" in given):
+        return None
+    return Signature(_specs_of(given.get("inputs"), "inputs"), _specs_of(given.get("outputs"), "outputs"))
+
+
+def _specs_of(given: Any, key: str) -> Tuple[TensorSpec, ...]:
+    if not isinstance(given, (list, tuple)):
+        raise TypeError(f'`signature`: "{key}" must be a list, not {kind_of(given)}')
+    specs: List[TensorSpec] = []
+    for i, item in enumerate(given):
+        spec = _spec_of(item, f'"{key}"[{i}]')
+        if any(other.name == spec.name for other in specs):
+            raise TypeError(f'`signature`: "{key}" has {shown(spec.name)} twice')
+        specs.append(spec)
+    return tuple(specs)
+
+
+def _spec_of(given: Any, place: str) -> TensorSpec:
+    if not isinstance(given, dict):
+        raise TypeError(f"`signature`: {place} must be a dict with name, datatype and shape, not {kind_of(given)}")
+    name, datatype, shape = (given.get(field) for field in ("name", "datatype", "shape"))
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"`signature`: the name of {place} must be text, not {shown(name)}")
+    if datatype not in DATATYPES:
+        raise TypeError(f"`signature`: the datatype of {place} is {shown(datatype)}; there are {', '.join(DATATYPES)}")
+    if not isinstance(shape, (list, tuple)) or len(shape) > MAX_DIMENSIONS or not all(map(_is_size, shape)):
+        text = f"the shape of {place} must be a list of sizes, with -1 for a free one, not {shown(shape)}"
+        raise TypeError(f"`signature`: {text}")
+    return TensorSpec(name, str(datatype), tuple(shape))
+
+
+def _is_size(size: object) -> bool:
+    return type(size) is int and size >= -1

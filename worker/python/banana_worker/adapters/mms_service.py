@@ -12,8 +12,7 @@ from types import ModuleType
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import mms.service
-from mms.context import Context
-from mms.item import ReadItem
+from mms.context import Context, ReadItem
 from mms.metrics.metric import Metric as MmsMetric
 from mms.metrics.metrics_store import StoredMetric, finite_number, texts_of
 
@@ -21,12 +20,11 @@ from banana_worker.adapters.coroutine_functions import then
 from banana_worker.adapters.exports import ModuleApp, concurrency_of, function_or_none
 from banana_worker.adapters.service_answers import answers_of
 from banana_worker.adapters.service_handler import Handler, assert_callable, find_handler
-from banana_worker.formats.input_wishes import ITEMS, RAW_ITEMS, InputWishes
+from banana_worker.formats.read_input import ITEMS, InputWishes, RAW_ITEMS
 from banana_worker.protocol.messages import Metric, Route, ServiceSource, StartSpec
 from banana_worker.report.metric_rules import number_of
 from banana_worker.run.call_context import CallContext, InitContext
-from banana_worker.run.loaded_app import ANY_BATCH, Description, LoadedApp
-from banana_worker.run.repeat_options import attempts_of
+from banana_worker.run.loaded_app import ANY_BATCH, Description, LoadedApp, attempts_of
 
 Handle = Callable[[Any, Context], Any]
 

@@ -7,19 +7,24 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, List, Optional
 
 from banana_worker.adapters.coroutine_functions import is_coroutine_function, then
-from banana_worker.adapters.exports import ModuleApp, assert_no_generator, concurrency_of, function_or_none
+from banana_worker.adapters.exports import (
+    ModuleApp,
+    assert_no_generator,
+    concurrency_of,
+    function_or_none,
+    signature_of,
+    takes_tokens,
+    task_of,
+)
 from banana_worker.adapters.parameters import assert_takes, parameters_of
 from banana_worker.adapters.schemas import BESIDE_SIGNATURE, declared_schemas
-from banana_worker.adapters.signature import signature_of
-from banana_worker.adapters.task import takes_tokens, task_of
 from banana_worker.failures.sentences import kind_of
-from banana_worker.formats.input_wishes import InputWishes
+from banana_worker.formats.read_input import InputWishes
 from banana_worker.formats.reply import JsonBody, Reply, ReplyHead
 from banana_worker.protocol.messages import Route
 from banana_worker.reply.response import JSON_TYPE, Response, reply_of_response
 from banana_worker.run.batch_entries import only_entry
-from banana_worker.run.loaded_app import ANY_BATCH, Description, Schemas
-from banana_worker.run.repeat_options import RepeatOptions, attempts_of
+from banana_worker.run.loaded_app import ANY_BATCH, Description, RepeatOptions, Schemas, attempts_of
 from potassium.types import Request
 from potassium.websocket import AsyncWebSocket, WebSocket
 

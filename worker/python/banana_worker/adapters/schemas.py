@@ -14,7 +14,7 @@ from banana_worker.failures.invalid_input import input_invalid, issues_of, sente
 from banana_worker.failures.thrown import described
 from banana_worker.formats.reply import JsonBody, Reply
 from banana_worker.process.hint_once import hint_once
-from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.errors import output_invalid
 from banana_worker.protocol.tables import MAX_SCHEMA_BYTES
 from banana_worker.reply.answer import reply_of
 from banana_worker.reply.response import Response
@@ -56,7 +56,7 @@ class PydanticSchemas(Schemas):
         except _validation_error() as wrong:
             sentence = sentence_of(issues_of(wrong))
             message = f"The model's output does not fit its type: {sentence}."
-            raise ServeError("SERVE_OUTPUT_INVALID", message) from None
+            raise output_invalid(message) from None
 
     def json_schemas(self) -> Dict[str, str]:
         sides = (("input", self._input, "validation"), ("output", self._output, "serialization"))

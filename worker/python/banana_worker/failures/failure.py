@@ -1,15 +1,46 @@
-"""Turns an exception that the app raised or returned into the error that ends its call."""
+"""Turns an exception that the app raised or returned into the error that ends its call. With an `HttpError` the app chooses
+status and message."""
 
 from __future__ import annotations
 
-from typing import Any, Optional, cast
+from typing import Any, Optional, Sequence, Tuple, cast
 
 from banana_worker.failures.app_function import traceback_or_place
-from banana_worker.failures.http_error import HttpError, is_error_status
 from banana_worker.failures.invalid_input import inputs_of, invalid_input_of, issues_within
 from banana_worker.failures.outlook import is_out_of_memory
+from banana_worker.failures.sentences import kind_of
 from banana_worker.failures.thrown import class_names, is_a
 from banana_worker.protocol.errors import ServeError
+
+
+class HttpError(Exception):
+    """Raised, or returned, by an app of any kind: the client gets the status and the message, with the code
+    `SERVE_HTTP_ERROR`. Raised for a batch, it is the answer of each of its calls."""
+
+    def __init__(self, status: int, message: str = "", *, issues: Sequence[Tuple[Sequence[object], str]] = ()) -> None:
+        """`status`: 400 to 599. `issues`: path and message of each wrong value in the input, which the client gets in a
+        list. @raises ValueError for another number; TypeError for a message that is not text"""
+        if not is_error_status(status):
+            raise ValueError(f"HttpError(status, message): {status!r} is not a status from 400 to 599")
+        if not isinstance(message, str):
+            cure = "for a body of your own, write `return Response(json=..., status=...)`"
+            raise TypeError(f"HttpError(status, message): the message is {kind_of(message)}, not text; {cure}")
+        super().__init__(status, message)
+        self.status = int(status)
+        self.message = message
+        self.issues = issues
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.message}".rstrip()
+
+
+# The name in tracebacks, and for pickle.
+HttpError.__module__ = "banana_serve"
+
+
+def is_error_status(status: object) -> bool:
+    """Whether an app may refuse a call with it."""
+    return isinstance(status, int) and not isinstance(status, bool) and 400 <= status <= 599
 
 
 def failure_of(thrown: BaseException, function: Any = None, input: Any = None) -> ServeError:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from types import ModuleType
-from typing import Any, Callable, Dict, Mapping, Optional, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from banana_worker.formats.reply import Reply
-from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.errors import ServeError, bad_body
 from banana_worker.protocol.messages import Call
 from banana_worker.standard_modules import import_standard
 from banana_worker.values.tensor import Signature
+
 
 CallParams = Mapping[str, Union[str, int, float, bool]]
 
@@ -85,11 +86,35 @@ def exchange_of(call: Call, app: Any) -> AnyExchange:
         format_named(call.answer), "Exchange", None
     )
     if make is None:
-        raise ServeError("SERVE_BAD_BODY", f'The format "{call.answer}" does not write answers.')
+        raise bad_body(f'The format "{call.answer}" does not write answers.')
     exchange = make(call, app.signature)
     exchange.takes_tokens = app.token_input
     return exchange
 
 
 def _unknown_format(name: str) -> ServeError:
-    return ServeError("SERVE_BAD_BODY", f'The worker of this model does not have the format "{name[:100]}".')
+    return bad_body(f'The worker of this model does not have the format "{name[:100]}".')
+
+
+class Inputs:
+    def __init__(self, field: str, values: List[Any], most: int) -> None:
+        """`field`: the field of the body that has them; `most`: inputs that the app takes together."""
+        self.field = field
+        self.values = values
+        self.most = most
+
+    def accepted(self, accept: Callable[[Any], Any]) -> Inputs:
+        """All of them as `accept` returns each, before the app gets one. @raises ServeError its error, with the place"""
+        accepted: List[Any] = []
+        for at, value in enumerate(self.values):
+            try:
+                accepted.append(accept(value))
+            except ServeError as error:
+                raise self.error_at(at, error) from None
+        return Inputs(self.field, accepted, self.most)
+
+    def error_at(self, index: int, error: ServeError) -> ServeError:
+        """The error of one input, with its place in the body."""
+        message = f"{self.field}[{index}]: {error.message}"
+        issues: List[Tuple[Sequence[object], str]] = [([self.field, index, *path], text) for path, text in error.issues]
+        return ServeError(error.code, message, error.detail, error.status, error.kind, issues)

@@ -10,12 +10,11 @@ from typing import Any, AsyncIterator, Iterator, List, Optional
 from urllib.parse import parse_qs
 
 from banana_worker.formats import AnyExchange
-from banana_worker.formats.error_text import error_text
-from banana_worker.formats.reply import BytesBody, Reply, StreamBody
+from banana_worker.formats.reply import BytesBody, Reply, StreamBody, error_text
 from banana_worker.formats.task_bodies import bad_field, fields_of
 from banana_worker.protocol.errors import ServeError
 from banana_worker.text.header_params import media_type
-from banana_worker.values.images import PNG_TYPE, is_image, png_bytes
+from banana_worker.values.conversions import PNG_TYPE, is_image, png_bytes
 from banana_worker.values.json_encoding import json_text
 
 # The words for the client of a custom service.

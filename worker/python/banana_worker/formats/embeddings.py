@@ -10,8 +10,8 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats import AnyExchange
 from banana_worker.formats.reply import Reply
-from banana_worker.formats.task_bodies import Fields, bad_field, fields_of, invalid, numbers_of, result_of, whole_number
-from banana_worker.protocol.errors import ServeError
+from banana_worker.formats.task_bodies import Fields, bad_field, fields_of, numbers_of, result_of, whole_number
+from banana_worker.protocol.errors import ServeError, output_invalid
 from banana_worker.values.tensor import shown
 
 # The words for the client of a custom service.
@@ -38,7 +38,7 @@ class Exchange(AnyExchange):
         numbers, shape = numbers_of(value, "embeddings")
         if len(shape) != 2 or shape[0] != self._texts or shape[1] == 0:
             given = f"embeddings of the shape {shown(list(shape))} for {self._texts} texts"
-            raise invalid(f"The app returned {given}; it must return one vector for each.")
+            raise output_invalid(f"The app returned {given}; it must return one vector for each.")
         size = shape[1]
         if self._dimensions not in (None, size):
             raise _wrong_dimensions(size, self._dimensions)

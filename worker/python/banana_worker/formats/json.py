@@ -6,10 +6,9 @@ import json
 from typing import Optional, Tuple
 
 from banana_worker.failures.sentences import as_sentence
-from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.errors import bad_body
 from banana_worker.protocol.messages import Call
-from banana_worker.text.json_depth import check_depth
-from banana_worker.text.long_integers import MAX_DIGITS, LongIntegers, is_refused_by_int
+from banana_worker.text.json_limits import LongIntegers, MAX_DIGITS, check_depth, is_refused_by_int
 from banana_worker.values.json_encoding import json_bytes
 
 ITEM_TYPE = "application/json"
@@ -49,7 +48,7 @@ def read_json(
         return _decode(text, integers, decoder)
     except (ValueError, RecursionError) as cause:
         message = f"{what} is not valid JSON: {as_sentence(_reason_of(cause))}"
-        raise ServeError("SERVE_BAD_BODY", message) from cause
+        raise bad_body(message) from cause
 
 
 def _decode(text: str, integers: Optional[LongIntegers], decoder: json.JSONDecoder) -> object:

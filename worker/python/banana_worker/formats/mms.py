@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any, List, Tuple, Union
 
-from mms.item import ItemPart, ReadItem
+from mms.context import ItemPart, ReadItem
 
 from banana_worker.formats import format_named
 from banana_worker.formats.form import form_pairs
@@ -14,8 +14,8 @@ from banana_worker.formats.json import read_json
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
 from banana_worker.text.header_params import media_type
-from banana_worker.text.long_integers import LongIntegers
-from banana_worker.text.utf8 import utf8
+from banana_worker.text.json_limits import LongIntegers
+from banana_worker.text.charsets import utf8
 from banana_worker.values.json_encoding import indented_json_bytes
 
 BytesLike = Union[bytes, bytearray, memoryview]

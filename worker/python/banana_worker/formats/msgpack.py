@@ -7,9 +7,9 @@ from typing import Any, List, NamedTuple, Sequence, Tuple
 
 from banana_worker.failures.sentences import as_sentence
 from banana_worker.formats.msgpack_reader import read_value
-from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.errors import bad_body
 from banana_worker.protocol.messages import Call
-from banana_worker.text.utf8 import utf8
+from banana_worker.text.charsets import utf8
 from banana_worker.values.plain_value import plain_value
 
 ITEM_TYPE = "application/msgpack"
@@ -21,7 +21,7 @@ def read(body: bytes, call: Call) -> object:
         return read_value(body)
     except ValueError as cause:
         message = f"The body is not valid MessagePack: {as_sentence(str(cause))}"
-        raise ServeError("SERVE_BAD_BODY", message) from cause
+        raise bad_body(message) from cause
 
 
 def write(value: object, call: Call) -> Tuple[str, bytes]:

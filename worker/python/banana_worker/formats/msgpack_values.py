@@ -13,10 +13,9 @@ from typing import Any, List, Optional
 from banana_worker.formats import AnyExchange
 from banana_worker.formats.msgpack import Extension, write_value
 from banana_worker.formats.msgpack_reader import Reader, read_value
-from banana_worker.formats.reply import BytesBody, Reply, ReplyHead, StreamBody
-from banana_worker.formats.reply_value import assert_no_error, value_of
+from banana_worker.formats.reply import BytesBody, Reply, ReplyHead, StreamBody, assert_no_error, value_of
 from banana_worker.formats.tensors.arrays import array_of, for_app, tensor_of_array
-from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.errors import bad_body
 from banana_worker.values.conversions import is_array
 from banana_worker.values.plain_value import plain_value
 from banana_worker.values.tensor import Tensor, elements_of
@@ -34,7 +33,7 @@ class Exchange(AnyExchange):
         try:
             return read_value(body, _ValueReader)
         except (ValueError, TypeError) as cause:
-            raise ServeError("SERVE_BAD_BODY", f"The value cannot be read: {cause}") from cause
+            raise bad_body(f"The value cannot be read: {cause}") from cause
 
     def write(self, answer: Reply) -> Reply:
         head, body = answer.head, answer.body

@@ -6,7 +6,7 @@ from typing import Dict, Iterator, List, Tuple, Union
 
 from banana_worker.failures.sentences import as_sentence
 from banana_worker.formats.form import collect_fields
-from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.errors import bad_body
 from banana_worker.protocol.messages import Call
 from banana_worker.text.charsets import decode_text
 from banana_worker.text.multipart_parts import Part, parts_of
@@ -37,7 +37,7 @@ def read(body: bytes, call: Call) -> Dict[str, Union[Field, List[Field]]]:
         return collect_fields(_fields_of(body, call.content_type))
     except ValueError as cause:
         message = f"The multipart body could not be read: {as_sentence(str(cause))}"
-        raise ServeError("SERVE_BAD_BODY", message) from cause
+        raise bad_body(message) from cause
 
 
 def _fields_of(body: bytes, content_type: str) -> Iterator[Tuple[str, Field]]:

@@ -5,21 +5,19 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 from urllib.parse import parse_qs
 
 from banana_worker.formats import AnyExchange
-from banana_worker.formats.error_text import error_text
-from banana_worker.formats.reply import BytesBody, Reply, ReplyHead, StreamBody
-from banana_worker.formats.tensors.answer import write_answer
+from banana_worker.formats.reply import BytesBody, Reply, ReplyHead, StreamBody, error_text
 from banana_worker.formats.tensors.arrays import for_app
+from banana_worker.formats.tensors.elements import bytes_of_tensor, elements_text
 from banana_worker.formats.tensors.outputs import outputs_of
-from banana_worker.formats.tensors.request import InferRequest, read_request
-from banana_worker.formats.tensors.signed_inputs import check_inputs
-from banana_worker.protocol.errors import ServeError
+from banana_worker.formats.tensors.request import InferRequest, WantedOutputs, check_inputs, read_request
+from banana_worker.protocol.errors import bad_body, output_invalid, refusal
 from banana_worker.protocol.messages import Call
-from banana_worker.values.json_encoding import json_bytes
-from banana_worker.values.tensor import Signature
+from banana_worker.values.json_encoding import json_bytes, json_text
+from banana_worker.values.tensor import Signature, Tensor, shown
 
 # The words for the client of a custom service.
 ITEM_REFUSAL = (
@@ -50,14 +48,12 @@ class Exchange(AnyExchange):
     def write(self, answer: Reply) -> Reply:
         head, body = answer.head, answer.body
         if isinstance(body, StreamBody):
-            raise _refusal("This app streams its answer; a call of its own route gets it.")
+            raise refusal("This app streams its answer; a call of its own route gets it.")
         if head.status >= 400:
             error = json_bytes({"error": error_text(head.content_type, body)}, self.call.ascii_json)
             return Reply(head._replace(content_type="application/json"), BytesBody(error))
         if isinstance(body, BytesBody):
-            raise _refusal(
-                "This app answers with a body of its own, not with tensors; a call of its own route gets it."
-            )
+            raise refusal("This app answers with a body of its own, not with tensors; a call of its own route gets it.")
         return self._written(head.status, head.headers, body.value)
 
     def _written(self, status: int, lines: str, value: Any) -> Reply:
@@ -84,8 +80,54 @@ def _json_bytes_of(headers: str) -> Optional[int]:
     if _LENGTH.match(text):
         return int(text)
     message = f"{_JSON_BYTES_HEADER} must be a whole number of bytes, not {json.dumps(text[:60])}."
-    raise ServeError("SERVE_BAD_BODY", message)
+    raise bad_body(message)
 
 
-def _refusal(message: str) -> ServeError:
-    return ServeError("SERVE_HTTP_ERROR", message, status=400)
+def write_answer(
+    fields: Mapping[str, str], outputs: Mapping[str, Tensor], wanted: WantedOutputs, ascii_json: bool
+) -> Tuple[str, Optional[int], bytes]:
+    """The content type, the length of the JSON if raw bytes follow it, and the body. `fields`: those beside the outputs.
+    `ascii_json`: text beyond ASCII is escaped, because the client breaks it. @raises ServeError SERVE_HTTP_ERROR with the
+    status 400 if the client asked for what the app did not return, or JSON cannot carry"""
+    raw: List[Union[bytes, memoryview]] = []
+    texts: List[str] = []
+    for name, tensor, is_binary in _wanted_outputs(outputs, wanted):
+        if is_binary:
+            data = bytes_of_tensor(tensor, lambda text, name=name: output_invalid(f"Output {shown(name)}: {text}."))
+            raw.append(data)
+            texts.append(_output_text(name, tensor, '"parameters":{"binary_data_size":%d}' % len(data)))
+        else:
+            elements = elements_text(tensor, lambda text, name=name: refusal(f"Output {shown(name)}: {text}."))
+            texts.append(_output_text(name, tensor, '"data":' + elements))
+    text = f'{json_text(fields)[:-1]},"outputs":[{",".join(texts)}]}}'
+    body = _escaped(text).encode() if ascii_json else text.encode("utf-8", "backslashreplace")
+    if not raw:
+        return "application/json", None, body
+    return "application/octet-stream", len(body), b"".join([body, *raw])
+
+
+def _wanted_outputs(outputs: Mapping[str, Tensor], wanted: WantedOutputs) -> List[Tuple[str, Tensor, bool]]:
+    """The outputs to send in the order of the request, or all in the app's, each with its encoding."""
+    if wanted.named is None:
+        return [(name, tensor, wanted.binary) for name, tensor in outputs.items()]
+    chosen: List[Tuple[str, Tensor, bool]] = []
+    for name, is_binary in wanted.named.items():
+        tensor = outputs.get(name)
+        if tensor is None:
+            names = ", ".join(shown(other) for other in outputs) or "none"
+            raise refusal(f"The model returned no output {shown(name)}; it returned {names}.")
+        chosen.append((name, tensor, is_binary))
+    return chosen
+
+
+def _output_text(name: str, tensor: Tensor, data: str) -> str:
+    shape = ",".join(str(size) for size in tensor.shape)
+    return f'{{"name":{json_text(name)},"datatype":"{tensor.datatype}","shape":[{shape}],{data}}}'
+
+
+def _escaped(text: str) -> str:
+    """JSON in ASCII; characters beyond it occur only in its texts."""
+    return _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")

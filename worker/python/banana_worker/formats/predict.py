@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any, List
 from urllib.parse import parse_qs
 
-from banana_worker.formats import AnyExchange
-from banana_worker.formats.inputs import Inputs
-from banana_worker.formats.reply import JsonBody, Reply
-from banana_worker.formats.reply_value import assert_no_error, value_of
+from banana_worker.formats import AnyExchange, Inputs
+from banana_worker.formats.reply import JsonBody, Reply, assert_no_error, value_of
 from banana_worker.formats.task_bodies import fields_of
 from banana_worker.formats.tensors.request import checked_parameters, parameters_of
-from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.errors import bad_body
 
 # The words for the client of a custom service.
 ITEM_REFUSAL = "A custom service of Multi Model Server takes no instances; call it at /predictions/{model_name}."
@@ -24,8 +22,8 @@ class Exchange(AnyExchange):
         fields = fields_of(body)
         instances: Any = fields.get(_FIELD)
         if not isinstance(instances, list) or not instances:
-            raise _refusal(f'"{_FIELD}" must be a list of inputs that is not empty.')
-        self.params = checked_parameters(parameters_of(fields, lambda text: _refusal(f"The request's {text}.")))
+            raise bad_body(f'"{_FIELD}" must be a list of inputs that is not empty.')
+        self.params = checked_parameters(parameters_of(fields, lambda text: bad_body(f"The request's {text}.")))
         values: List[Any] = instances
         return Inputs(_FIELD, values, int(parse_qs(self.call.dialect_params).get("batch", ["1"])[0]))
 
@@ -34,7 +32,3 @@ class Exchange(AnyExchange):
         assert_no_error(answer)
         predictions = value_of(answer.body, answer.head.content_type)
         return Reply(answer.head._replace(content_type="application/json"), JsonBody({"predictions": predictions}))
-
-
-def _refusal(message: str) -> ServeError:
-    return ServeError("SERVE_BAD_BODY", message)

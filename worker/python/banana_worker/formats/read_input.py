@@ -1,18 +1,49 @@
-"""Reads a call's body in the format that the dialect fixed, or else that the content type names."""
+"""Reads a call's body in the format that the dialect fixed, or else that the content type names. Some kinds of body an app
+gets only if it asks for them."""
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Mapping, NamedTuple, Optional
 
 from banana_worker.failures.sentences import as_sentence
-from banana_worker.formats import BY_ACCEPT, AnyExchange, format_named
-from banana_worker.formats.input_wishes import ITEMS, NO_WISHES, InputWishes
+from banana_worker.formats import AnyExchange, BY_ACCEPT, format_named
 from banana_worker.formats.json import read_json
-from banana_worker.protocol.errors import ServeError
-from banana_worker.protocol.tables import CALL_ERRORS
+from banana_worker.protocol.errors import ServeError, bad_body
 from banana_worker.protocol.messages import Call
+from banana_worker.protocol.tables import CALL_ERRORS
 from banana_worker.standard_modules import import_standard
 from banana_worker.text.header_params import media_type
+
+
+class InputWishes(NamedTuple):
+    """Kinds of body that an app or a route has asked for."""
+
+    # `application/x-www-form-urlencoded` becomes a dict of fields.
+    forms: bool = False
+    # `text/plain` and other text becomes a str.
+    text: bool = False
+    # Every body becomes an item of a custom service, and so does the request's query (`formats/mms.py`).
+    items: bool = False
+    # The values of such items are bytes, whatever their content type.
+    raw_items: bool = False
+
+
+NO_WISHES = InputWishes()
+
+# The wishes of a custom service.
+ITEMS = InputWishes(forms=True, text=True, items=True)
+
+# The wishes of a custom service that decodes its bodies itself.
+RAW_ITEMS = InputWishes(forms=True, text=True, items=True, raw_items=True)
+
+
+def input_wishes(given: Mapping[str, object], where: str) -> InputWishes:
+    """Reads `forms` and `text`; `where` names their owner in an error. @raises TypeError if one is not a bool"""
+    wishes = {name: given.get(name) for name in ("forms", "text")}
+    for name, value in wishes.items():
+        if value is not None and not isinstance(value, bool):
+            raise TypeError(f"{where}: {name} must be True or False")
+    return InputWishes(forms=wishes["forms"] is True, text=wishes["text"] is True)
 
 
 def read_input(
@@ -79,7 +110,7 @@ def _read_unasked_json(body: bytes, call: Call) -> object:
         hint = _HINTS.get(format_of(call.content_type, ITEMS))
         if hint is None:
             raise
-        raise ServeError("SERVE_BAD_BODY", f"{as_sentence(error.message)} {hint}") from error
+        raise bad_body(f"{as_sentence(error.message)} {hint}") from error
 
 
 _HINTS = {

@@ -1,10 +1,14 @@
-"""An answer with its own status and headers, as an adapter describes it."""
+"""An answer with its own status and headers, as an adapter describes it; its value and its error, for formats that write
+a body of their own around them."""
 
 from __future__ import annotations
 
+import json
 from typing import Any, Callable, NamedTuple, Optional, Union
 
-from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.errors import ServeError, output_invalid
+from banana_worker.text.header_params import media_type
+from banana_worker.values.json_encoding import json_text
 
 
 class ReplyHead(NamedTuple):
@@ -64,4 +68,42 @@ def checked_headers(headers: str, content_type: str) -> str:
     if size <= _MAX_HEADER_CHARS:
         return headers
     message = f"The model's response headers are {size} characters; {_MAX_HEADER_CHARS} are allowed."
-    raise ServeError("SERVE_OUTPUT_INVALID", message)
+    raise output_invalid(message)
+
+
+def assert_no_error(answer: Reply) -> None:
+    """@raises ServeError SERVE_HTTP_ERROR with the status of an error that the app has answered itself"""
+    head, body = answer.head, answer.body
+    if head.status >= 400:
+        text = "" if isinstance(body, StreamBody) else error_text(head.content_type, body)
+        raise ServeError("SERVE_HTTP_ERROR", text, status=head.status)
+
+
+def value_of(body: Any, content_type: str) -> object:
+    """The value of a whole answer; JSON or text is read, because the caller sees no content type."""
+    if not isinstance(body, BytesBody):
+        return body.value
+    kind = media_type(content_type)
+    if kind == "application/json":
+        return json.loads(bytes(body.data))
+    return bytes(body.data).decode() if kind.startswith("text/") else body.data
+
+
+def error_text(content_type: str, body: Any) -> str:
+    """The message of an error as most apps write one, else all of it."""
+    value: Any = _parsed(content_type, body.data) if isinstance(body, BytesBody) else body.value
+    error = value
+    for name in ("error", "message"):
+        error = error.get(name, error) if isinstance(error, dict) else error
+    return error if isinstance(error, str) else json_text(value)
+
+
+def _parsed(content_type: str, data: Any) -> Any:
+    try:
+        text = bytes(data).decode()
+    except UnicodeDecodeError:
+        return "The app refused this call."
+    try:
+        return json.loads(text) if media_type(content_type) == "application/json" else text
+    except ValueError:
+        return text

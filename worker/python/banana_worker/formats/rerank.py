@@ -7,7 +7,8 @@ from typing import Any, Dict, List, Optional
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats import AnyExchange
 from banana_worker.formats.reply import Reply
-from banana_worker.formats.task_bodies import Fields, bad_field, fields_of, invalid, numbers_of, result_of, whole_number
+from banana_worker.formats.task_bodies import Fields, bad_field, fields_of, numbers_of, result_of, whole_number
+from banana_worker.protocol.errors import output_invalid
 from banana_worker.values.tensor import shown
 
 # The words for the client of a custom service.
@@ -43,7 +44,7 @@ class Exchange(AnyExchange):
         count = len(self._documents)
         if list(shape) != [count]:
             given = f"scores of the shape {shown(list(shape))} for {count} documents"
-            raise invalid(f"The app returned {given}; it must return one number for each.")
+            raise output_invalid(f"The app returned {given}; it must return one number for each.")
         best = sorted(range(count), key=lambda index: -scores[index])[: self._most]
         results = [self._result(index, scores[index]) for index in best]
         usage = {} if tokens is None else {"usage": {"total_tokens": tokens}}

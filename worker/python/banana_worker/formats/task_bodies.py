@@ -11,10 +11,9 @@ from urllib.parse import parse_qs
 
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.json import read_json
-from banana_worker.formats.reply import BytesBody, Reply, StreamBody
-from banana_worker.formats.reply_value import assert_no_error
+from banana_worker.formats.reply import BytesBody, Reply, StreamBody, assert_no_error
 from banana_worker.formats.tensors.outputs import outputs_of
-from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.errors import ServeError, bad_body, output_invalid
 from banana_worker.protocol.messages import Call
 from banana_worker.values.json_encoding import json_bytes
 from banana_worker.values.tensor import Tensor, shown
@@ -32,7 +31,7 @@ def fields_of(body: bytes) -> Fields:
     if isinstance(value, dict):
         return value  # pyright: ignore[reportUnknownVariableType]
     found = kind_of(value) if body else "empty"
-    raise ServeError("SERVE_BAD_BODY", f"The body must be a JSON object, not {found}.")
+    raise bad_body(f"The body must be a JSON object, not {found}.")
 
 
 def whole_number(fields: Fields, name: str) -> Optional[int]:
@@ -49,13 +48,13 @@ def numbers_of(value: Any, name: str) -> Tuple[List[float], Sequence[int]]:
     """Numbers of any datatype, with their shape. @raises ServeError SERVE_OUTPUT_INVALID, also for NaN and infinities"""
     tensor = outputs_of({name: value}, None)[name]
     if tensor.datatype in ("BYTES", "BOOL"):
-        raise invalid(f"The app returned {name} that are no numbers.")
+        raise output_invalid(f"The app returned {name} that are no numbers.")
     numbers = _numbers(tensor)
     single = array("f", numbers)
     if all(map(math.isfinite, single)):
         return numbers, tensor.shape
     wrong = next(number for number, short in zip(numbers, single) if not math.isfinite(short))
-    raise invalid(f"The app returned {name} with a number that 32 bits cannot hold: {wrong}.")
+    raise output_invalid(f"The app returned {name} with a number that 32 bits cannot hold: {wrong}.")
 
 
 def _numbers(tensor: Tensor) -> List[float]:
@@ -64,10 +63,6 @@ def _numbers(tensor: Tensor) -> List[float]:
     if tensor.datatype == "BF16":
         return list(struct.unpack(f"={len(tensor.data)}f", array("I", [bits << 16 for bits in tensor.data]).tobytes()))
     return [float(number) for number in tensor.data]
-
-
-def invalid(message: str) -> ServeError:
-    return ServeError("SERVE_OUTPUT_INVALID", message)
 
 
 def result_of(
@@ -79,7 +74,7 @@ def result_of(
     head, body = answer.head, answer.body
     assert_no_error(answer)
     if isinstance(body, (StreamBody, BytesBody)):
-        raise invalid(f"The app must return {name}, not a body of its own.")
+        raise output_invalid(f"The app must return {name}, not a body of its own.")
     value, tokens = body.value, None
     if isinstance(value, dict) and name in value:
         tokens = _count(value.get("tokens"))
@@ -99,4 +94,4 @@ def _count(tokens: Any) -> Optional[int]:
         count = -1
     if count >= 0:
         return count
-    raise invalid(f"The app returned {shown(tokens)} as its number of tokens.")
+    raise output_invalid(f"The app returned {shown(tokens)} as its number of tokens.")

@@ -10,8 +10,7 @@ from banana_worker.failures.outlook import PERMANENT, TRANSIENT, outlook_of
 from banana_worker.failures.sentences import as_sentence
 from banana_worker.failures.stack_frame import first_frame_outside, traceback_without_own_frames
 from banana_worker.failures.thrown import class_name, described, is_a, shown
-from banana_worker.load.missing_module import explain_missing_module
-from banana_worker.load.newer_python import newer_python_hint
+from banana_worker.load.missing_module import explain_missing_module, newer_python_hint
 
 
 class StartFailure(Exception):

@@ -17,11 +17,11 @@ from banana_worker.failures.stack_frame import first_frame_outside, traceback_wi
 from banana_worker.failures.thrown import described
 from banana_worker.load.explain_load_error import StartFailure
 from banana_worker.load.load_app import load_app
-from banana_worker.process.app_exit import check_is_worker
+from banana_worker.process.ending import check_is_worker
 from banana_worker.protocol.messages import Call, Route, StartSpec
 from banana_worker.protocol.tables import MAX_SCHEMAS_BYTES, MAX_TEXT_CHARS
 from banana_worker.reply.answer import WholeAnswer, answer_of
-from banana_worker.report.send_metrics import send_metrics
+from banana_worker.report.app_metrics import send_metrics
 from banana_worker.run.call_context import CallContext
 from banana_worker.run.loaded_app import Example, LoadedApp
 from banana_worker.run.running_call import CallHost

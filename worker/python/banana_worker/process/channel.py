@@ -12,8 +12,7 @@ import struct
 from typing import Any, Callable, Deque, List
 
 from banana_worker.process.ending import is_broken_pipe
-from banana_worker.process.in_turn import InTurn
-from banana_worker.process.outgoing import BytesLike, Outgoing, OutgoingOnTurn
+from banana_worker.process.outgoing import BytesLike, InTurn, Outgoing, OutgoingOnTurn
 from banana_worker.protocol.codec import encode_head
 from banana_worker.protocol.tables import MAX_FRAGMENT_BYTES
 

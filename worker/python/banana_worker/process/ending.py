@@ -1,4 +1,5 @@
-"""The end of this process: asked for by the app or the front, or forced by the loss of a descriptor."""
+"""The end of this process: asked for by the app or the front, or forced by the loss of a descriptor. It is also the end of a
+forked child that runs the worker's code by mistake."""
 
 from __future__ import annotations
 
@@ -6,8 +7,9 @@ import atexit
 import errno
 import os
 import sys
-from typing import Callable
+from typing import Callable, Optional
 
+from banana_worker.failures.thrown import attribute, is_a, traceback_of
 from banana_worker.process.descriptors import in_fork, is_in_place
 
 _PID = os.getpid()
@@ -96,3 +98,39 @@ def die_with_front() -> None:
         os.killpg(_PID, 9)
     finally:
         _real_exit(1)  # not the leader of a process group: started by hand
+
+
+class AppExit(BaseException):
+    """The app ended its worker, with `sys.exit` or in another way that is not the failure of one call."""
+
+    def __init__(self, thrown: BaseException) -> None:
+        super().__init__(thrown)
+        self.thrown = thrown
+
+
+def check_is_worker(thrown: Optional[BaseException]) -> None:
+    """Called when the app's code has returned or raised: a forked child that gets here ends. @raises AppExit if the
+    app wants its worker to end"""
+    if in_fork():
+        _end_fork(thrown)
+    if thrown is not None and is_a(thrown, SystemExit):
+        raise AppExit(thrown)
+
+
+def _end_fork(thrown: Optional[BaseException]) -> None:
+    """Ends the child as Python ends a program."""
+    code = 0
+    if thrown is not None and is_a(thrown, SystemExit):
+        code = exit_code_of(thrown)
+    elif thrown is not None:
+        sys.excepthook(type(thrown), thrown, traceback_of(thrown))
+        code = 1
+    exit_now(code)
+
+
+def exit_code_of(thrown: BaseException) -> int:
+    """The exit code of the process for a SystemExit."""
+    code = attribute(thrown, "code")
+    if code is None:
+        return 0
+    return int(code) if issubclass(type(code), int) else 1

@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextvars
 import warnings
 from types import CoroutineType
-from typing import Any, Awaitable, Callable, Coroutine, List, Optional, Sequence, Tuple
+from typing import Any, Awaitable, Callable, Coroutine, List, Optional, Sequence, Set, Tuple
 
-from banana_worker.process.cleaning import cancel
 from banana_worker.process.descriptors import DOWN_FD
 from banana_worker.process.listener import Listener
 from banana_worker.process.signal_guard import Guard
@@ -230,3 +229,27 @@ def _adopt_loop(asyncio: Any) -> Any:
         loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     return loop
+
+
+_cleaning: Set[Any] = set()
+
+
+async def clean_up(closing: Awaitable[None]) -> None:
+    """Awaits the cleanup of a task that already knows that its client left. The first cancel meanwhile is ignored,
+    because it brings the same news; the second one ends the cleanup."""
+    import asyncio
+
+    task = asyncio.current_task()
+    _cleaning.add(task)
+    try:
+        await closing
+    finally:
+        _cleaning.discard(task)
+
+
+def cancel(task: Any) -> None:
+    """Cancels a task in which a call runs."""
+    if task in _cleaning:
+        _cleaning.discard(task)
+    else:
+        task.cancel()

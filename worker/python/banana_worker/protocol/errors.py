@@ -38,3 +38,18 @@ class ProtocolError(ServeError):
 
     def __init__(self, detail: str) -> None:
         super().__init__("SERVE_PROTOCOL", detail=detail)
+
+
+def bad_body(message: str) -> ServeError:
+    """The body of the request is wrong."""
+    return ServeError("SERVE_BAD_BODY", message)
+
+
+def output_invalid(message: str) -> ServeError:
+    """The app returned what cannot be its answer."""
+    return ServeError("SERVE_OUTPUT_INVALID", message)
+
+
+def refusal(message: str) -> ServeError:
+    """400: the app cannot be called in this way."""
+    return ServeError("SERVE_HTTP_ERROR", message, status=400)

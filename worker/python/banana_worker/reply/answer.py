@@ -7,20 +7,20 @@ from typing import Any, Callable, NamedTuple, Tuple, Union
 
 from banana_worker.formats import BY_ACCEPT, AnyExchange, format_named
 from banana_worker.protocol.messages import Call
-from banana_worker.reply.accept import asks_for
 from banana_worker.formats.reply import BytesBody, JsonBody, Reply, ReplyHead, ResultBody, StreamBody, ValueBody
 from banana_worker.reply.response import Response, reply_of_response
 from banana_worker.reply.stream import (
     AsyncChunks,
     ItemEncoder,
     SyncChunks,
+    asks_for,
     chunks_of,
     encoder_for,
     iterator_of,
     raw_items,
 )
 from banana_worker.standard_modules import import_standard
-from banana_worker.values.images import PNG_TYPE, is_image, png_bytes
+from banana_worker.values.conversions import PNG_TYPE, is_image, png_bytes
 from banana_worker.values.json_encoding import json_bytes
 
 BytesLike = Union[bytes, bytearray, memoryview]

@@ -7,7 +7,7 @@ from typing import Any, AsyncIterable, Dict, Iterable, List, Mapping, NoReturn, 
 
 from banana_worker.protocol.errors import ServeError
 from banana_worker.formats.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody, checked_headers
-from banana_worker.text.utf8 import utf8
+from banana_worker.text.charsets import utf8
 
 ResponseBody = Union[str, bytes, bytearray, memoryview, Iterable[Any], AsyncIterable[Any]]
 HeaderValue = Union[str, List[str], Tuple[str, ...]]

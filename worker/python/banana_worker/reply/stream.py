@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, AsyncIterator, Callable, Iterator, Optional, Union
 
-from banana_worker.reply.accept import asks_for
 from banana_worker.formats.reply import ReplyHead
-from banana_worker.text.utf8 import utf8
+from banana_worker.text.charsets import utf8
 from banana_worker.values.json_encoding import json_bytes
+
 
 AnyIterator = Union[Iterator[object], AsyncIterator[object]]
 
@@ -173,3 +173,24 @@ def chunks_of(iterator: Any, encoder: ItemEncoder) -> Union[SyncChunks, AsyncChu
     """The chunks of an iterator of either kind."""
     kind = AsyncChunks if hasattr(type(iterator), "__anext__") else SyncChunks
     return kind(iterator, encoder)
+
+
+def asks_for(accept: str, content_type: str) -> bool:
+    """Whether the type is acceptable by name: listed, with a quality above 0 and not below `application/json`'s."""
+    if content_type not in accept.lower():
+        return False
+    wanted = _quality_of(accept, content_type)
+    return wanted > 0 and wanted >= _quality_of(accept, "application/json")
+
+
+def _quality_of(accept: str, content_type: str) -> float:
+    for media_range in accept.split(","):
+        name, *parameters = (part.strip().lower() for part in media_range.split(";"))
+        if name != content_type:
+            continue
+        quality = next((parameter[2:] for parameter in parameters if parameter.startswith("q=")), "1")
+        try:
+            return float(quality) if float(quality) < float("inf") else 0.0
+        except ValueError:
+            return 0.0
+    return 0.0

@@ -14,7 +14,7 @@ from banana_worker.process.channel import Channel
 from banana_worker.process.waits import Waits
 from banana_worker.protocol.tables import DATA_OVERHEAD_BYTES, MAX_CLOSE_REASON_BYTES, MAX_FRAGMENT_BYTES
 from banana_worker.run.credit import Credit
-from banana_worker.text.utf8 import utf8
+from banana_worker.text.charsets import utf8
 
 Message = Union[str, bytes]
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from banana_worker.failures.thrown import is_a
-from banana_worker.formats.inputs import Inputs
-from banana_worker.formats.reply import Reply, ReplyHead, StreamBody, ValueBody
-from banana_worker.formats.reply_value import assert_no_error, value_of
+from banana_worker.formats import Inputs
+from banana_worker.formats.reply import Reply, ReplyHead, StreamBody, ValueBody, assert_no_error, value_of
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
 from banana_worker.reply.answer import reply_of

@@ -19,8 +19,8 @@ from typing import Any, Coroutine, Iterator, List, Optional, Tuple, Union, cast
 
 from banana_worker.failures.outlook import loss_of_gpu
 from banana_worker.failures.thrown import class_name, is_a
-from banana_worker.formats.inputs import Inputs
-from banana_worker.process.app_exit import AppExit, check_is_worker
+from banana_worker.formats import Inputs
+from banana_worker.process.ending import AppExit, check_is_worker
 from banana_worker.process.event_loop import is_awaitable
 from banana_worker.process.hint_once import hint_once
 from banana_worker.protocol.errors import ServeError

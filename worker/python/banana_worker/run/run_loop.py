@@ -16,7 +16,7 @@ import threading
 import time
 from typing import Deque, Dict, List, Optional
 
-from banana_worker.failures.retirement import Retirement
+from banana_worker.failures.outlook import Retirement
 from banana_worker.process.begun_note import BegunNote
 from banana_worker.process.listener import Listener
 from banana_worker.process.stay_awake import StayAwake

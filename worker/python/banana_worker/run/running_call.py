@@ -12,10 +12,8 @@ from typing import Any, List, Optional
 from banana_worker.failures.app_function import place_of
 from banana_worker.failures.failure import failure_of
 from banana_worker.failures.thrown import class_name, is_a, text_of
-from banana_worker.formats import AnyExchange, exchange_of
-from banana_worker.formats.input_wishes import InputWishes
-from banana_worker.formats.inputs import Inputs
-from banana_worker.formats.read_input import read_input
+from banana_worker.formats import AnyExchange, Inputs, exchange_of
+from banana_worker.formats.read_input import InputWishes, read_input
 from banana_worker.process.channel import BytesLike, Channel
 from banana_worker.process.event_loop import EventLoop
 from banana_worker.process.hint_once import hint_once

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator
 
 from banana_worker.process.channel import BytesLike, Channel, frame
-from banana_worker.process.cleaning import clean_up
+from banana_worker.process.event_loop import clean_up
 from banana_worker.process.outgoing import Outgoing
 from banana_worker.process.waits import Waits
 from banana_worker.protocol.codec import encode_head

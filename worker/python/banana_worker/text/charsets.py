@@ -1,4 +1,4 @@
-"""Decodes text in the charsets that browsers know, by the names that they know."""
+"""Decodes text in the charsets that browsers know, by the names that they know, and encodes it as UTF-8."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from encodings import normalize_encoding
 from encodings.aliases import aliases
 from typing import Tuple
+
 
 # Python knows more codecs than these. Some of them take much more than linear time, and none is meant for bodies.
 _KNOWN = re.compile(
@@ -59,3 +60,11 @@ def _latin_controls(error: UnicodeError) -> Tuple[str, int]:
 
 
 codecs.register_error("latin-controls", _latin_controls)
+
+
+def utf8(text: str) -> bytes:
+    """Half of a surrogate pair, which UTF-8 cannot hold, becomes U+FFFD. Never raises."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()

@@ -12,9 +12,8 @@ from banana_worker.failures.sentences import as_sentence, kind_of
 from banana_worker.failures.stack_frame import traceback_without_own_frames
 from banana_worker.process.hint_once import hint_once
 from banana_worker.protocol.errors import ServeError
-from banana_worker.text.long_integers import LONG_DIGITS, TOO_MANY, LongIntegers, digits_of
-from banana_worker.values.conversions import Simpler, simpler
-from banana_worker.values.images import is_image, png_bytes
+from banana_worker.text.json_limits import LONG_DIGITS, TOO_MANY, LongIntegers, digits_of
+from banana_worker.values.conversions import Simpler, is_image, png_bytes, simpler
 from banana_worker.values.not_data import NotData
 
 # Deeper values would come near the recursion limit of Python: each level takes five frames of 1000.

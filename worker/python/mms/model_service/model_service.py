@@ -8,7 +8,7 @@ import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from banana_worker.stand_in import names_of_module
-from banana_worker.text.json_depth import check_depth
+from banana_worker.text.json_limits import check_depth
 
 from ..service import PredictionException
 

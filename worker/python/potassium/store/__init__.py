@@ -6,14 +6,14 @@ options and loads the package that the backend needs; the first call connects, o
 
 from __future__ import annotations
 
-from typing import Any, Optional
+import json
+from typing import Any, Callable, NamedTuple, Optional
 
 from banana_worker.stand_in import names_of_module
 from banana_worker.standard_modules import import_standard
 
 from .backend import Backend
 from .config import LocalConfig, MemoryConfig, RedisConfig, S3Config, checked_config
-from .encoding import Encoding, encoding_named
 
 __all__ = ["LocalConfig", "MemoryConfig", "RedisConfig", "S3Config", "Store"]
 
@@ -73,7 +73,7 @@ def _backend_of(backend: str, config: Any) -> Backend:
 
 
 _CLASSES = {
-    "memory": ("memory", "MemoryBackend"),
+    "memory": ("backend", "MemoryBackend"),
     "local": ("local", "LocalBackend"),
     "redis": ("redis_backend", "RedisBackend"),
     "s3": ("s3", "S3Backend"),
@@ -98,6 +98,47 @@ def checked_ttl(ttl: object) -> None:
         f"ttl must be a number of seconds above 0 and up to {MAX_TTL_SECONDS:.0f}, or None for a value that never"
         " expires."
     )
+
+
+class Encoding(NamedTuple):
+    name: str
+    write: Callable[[Any], bytes]
+    read: Callable[[bytes], Any]
+
+    def encode(self, value: Any) -> bytes:
+        """Raises TypeError if the value cannot be encoded."""
+        try:
+            return self.write(value)
+        except Exception:
+            # The encoder's own message may quote the value, and so may the errors before it.
+            raise TypeError(
+                f"The value ({type(value).__name__}) cannot be stored as {self.name}: it holds a cycle, or something that is not data."
+            ) from None
+
+    def decode(self, data: bytes) -> Any:
+        """Raises ValueError if the bytes are not in this encoding."""
+        try:
+            return self.read(data)
+        except Exception:
+            raise ValueError(
+                f"The stored value is not {self.name}; it was written with another encoding or by another program."
+            ) from None
+
+
+def encoding_named(name: str) -> Encoding:
+    """Encoders other than JSON's are loaded when they are asked for."""
+    if name == "json":
+        from banana_worker.values.json_encoding import json_bytes
+
+        return Encoding(name, json_bytes, json.loads)
+    if name == "msgpack":
+        from banana_worker.formats.msgpack_reader import read_value
+        from banana_worker.formats.msgpack import write_value
+        from banana_worker.values.plain_value import plain_value
+
+        return Encoding(name, lambda value: bytes(write_value(plain_value(value, is_binary=True))), read_value)
+    pickle = import_standard("pickle")
+    return Encoding(name, pickle.dumps, pickle.loads)
 
 
 __getattr__ = names_of_module(__name__, __all__)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 import time
-from typing import Any, Optional
+from typing import Any, Dict, Optional, Tuple
+
+from .config import MemoryConfig
 
 # A write also removes expired values this often.
 SWEEP_EVERY_S = 10
@@ -60,3 +63,36 @@ def load_package(name: str) -> Any:
             f"This store needs the package {name}, which {sys.executable} cannot load ({cause}). Run: pip install {name}",
             name=name,
         ) from cause
+
+
+class MemoryBackend(Backend):
+    def __init__(self, _config: MemoryConfig) -> None:
+        self._entries: Dict[str, Tuple[bytes, float]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> Optional[bytes]:
+        entry = self._entries.get(key)
+        return entry[0] if entry is not None and entry[1] > time.time() else None
+
+    def set(self, key: str, data: bytes, ttl: Optional[float]) -> None:
+        with self._lock:
+            self._entries[key] = (data, expiry_of(ttl))
+            self.sweep_in_time()
+
+    def delete(self, key: str) -> bool:
+        with self._lock:
+            existed = self.has(key)
+            self._entries.pop(key, None)
+            return existed
+
+    def close(self) -> None:
+        self._entries.clear()
+
+    def sweep(self) -> None:
+        """Removes expired values. The lock is held."""
+        now = time.time()
+        self._entries = {key: entry for key, entry in self._entries.items() if entry[1] > now}
+
+    def __len__(self) -> int:
+        """Number of values held, including expired ones that are not yet removed."""
+        return len(self._entries)

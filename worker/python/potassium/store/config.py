@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional, Tuple, Type, Union
 
-from .encoding import ENCODINGS
-
 DEFAULT_REDIS_PORT = 6379
+ENCODINGS = ("json", "msgpack", "pickle")
 
 
 class _Config:

@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Optional
 
 from banana_worker.adapters.potassium_calls import PotassiumApp
 from banana_worker.formats.json import read_json
-from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.errors import ServeError, bad_body
 from banana_worker.protocol.messages import Call, Route
 from banana_worker.protocol.tables import HEALTH_PATHS, POTASSIUM_STATUS_PATHS, WARM_UP_PATH
 
@@ -154,7 +154,7 @@ def _check_json(call: Call, body: bytes, route: Route) -> None:
     if _JSON_TYPE.match(call.content_type.strip()) is None:
         raise ServeError("SERVE_BAD_REQUEST", "This route takes JSON: send Content-Type: application/json.")
     if not body:
-        raise ServeError("SERVE_BAD_BODY", "This route takes JSON, and the body is empty.")
+        raise bad_body("This route takes JSON, and the body is empty.")
     if route.kind == "background":
         read_json(body)
 

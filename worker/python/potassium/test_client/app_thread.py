@@ -15,12 +15,13 @@ from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call, Route
 from banana_worker.reply.answer import StreamedAnswer, WholeAnswer, answer_of
 from banana_worker.reply.response import Response
-from banana_worker.run.call_context import CallContext
+from banana_worker.report.app_log import AppLog
+from banana_worker.report.app_metrics import OwnMetrics
+from banana_worker.run.call_context import CallContext, InitContext, WorkerInfo
 from banana_worker.run.loaded_app import LoadedApp
 
 from ..direct_webhook import post_result
 from ..status import StatusEvent
-from .surroundings import context_of_test
 
 Answer = Tuple[int, List[Tuple[str, str]], bytes]
 
@@ -171,3 +172,18 @@ def _answer_with(head: ReplyHead, body: bytes) -> Answer:
     if head.content_type:
         lines.insert(0, ("Content-Type", head.content_type))
     return head.status, lines, body
+
+
+class StderrChannel:
+    def send(self, fields: List[Any], body: bytes = b"") -> None:
+        _, level, message, more, request_id = fields
+        print(level, request_id, message, *([more] if more else []), file=sys.stderr, flush=True)
+
+    def send_on_turn(self, messages: Callable[[], List[List[Any]]]) -> None:
+        messages()
+
+
+def context_of_test() -> InitContext:
+    channel: Any = StderrChannel()
+    metrics = OwnMetrics(channel, lambda: metrics.send())
+    return InitContext(WorkerInfo(0, None, 1), AppLog(channel), metrics)

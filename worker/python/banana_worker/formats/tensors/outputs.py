@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.tensors.arrays import array_of, tensor_of_array
 from banana_worker.formats.tensors.elements import Refuse, tensor_of_list
-from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.errors import output_invalid
 from banana_worker.values.not_data import not_data
 from banana_worker.values.tensor import (
     DATATYPES,
@@ -27,7 +27,7 @@ def outputs_of(value: Any, signature: Optional[Signature]) -> Dict[str, Tensor]:
     if isinstance(value, Mapping) and not _is_tensor(value):
         return _named(value, {spec.name: spec for spec in specs})  # pyright: ignore[reportUnknownVariableType]
     if value is None:
-        raise _invalid('The output is None; return tensors by name, such as {"scores": numpy.array([0.5])}.')
+        raise output_invalid('The output is None; return tensors by name, such as {"scores": numpy.array([0.5])}.')
     spec = specs[0] if len(specs) == 1 else None
     name = "output" if spec is None else spec.name
     return {name: _tensor_of(value, spec, _refuse_for(name))}
@@ -35,21 +35,17 @@ def outputs_of(value: Any, signature: Optional[Signature]) -> Dict[str, Tensor]:
 
 def _named(values: Mapping[Any, Any], specs: Mapping[str, TensorSpec]) -> Dict[str, Tensor]:
     if not values:
-        raise _invalid('The output is an empty dict; return tensors by name, such as {"scores": [0.5]}.')
+        raise output_invalid('The output is an empty dict; return tensors by name, such as {"scores": [0.5]}.')
     tensors: Dict[str, Tensor] = {}
     for key, value in values.items():
         if not isinstance(key, str):
-            raise _invalid(f"The name of an output must be text, not {kind_of(key)}.")
+            raise output_invalid(f"The name of an output must be text, not {kind_of(key)}.")
         tensors[key] = _tensor_of(value, specs.get(key), _refuse_for(key))
     return tensors
 
 
 def _refuse_for(name: str) -> Refuse:
-    return lambda text: _invalid(f"Output {shown(name)}: {text}.")
-
-
-def _invalid(message: str) -> ServeError:
-    return ServeError("SERVE_OUTPUT_INVALID", message)
+    return lambda text: output_invalid(f"Output {shown(name)}: {text}.")
 
 
 def _tensor_of(value: Any, spec: Optional[TensorSpec], refuse: Refuse) -> Tensor:

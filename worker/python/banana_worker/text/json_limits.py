@@ -1,11 +1,14 @@
-"""Whole numbers of more digits than Python reads or writes at once.
+"""Bounds for JSON of a client that takes more time, or more of the stack, than its size lets expect: whole numbers of more
+digits than Python reads or writes at once, and deep nesting.
 
-The time for one grows faster than its digits, so all of a body, or of an output, share one allowance.
-"""
+The time for one number grows faster than its digits, so all of a body, or of an output, share one allowance. Python's decoder,
+written in C, has no other bound of the depth before Python 3.12 than the recursion limit."""
 
 from __future__ import annotations
 
+import re
 import sys
+from typing import List
 
 # Numbers of fewer digits are read and written at once, and do not count. By default it is Python's own limit.
 LONG_DIGITS = 4300
@@ -62,3 +65,26 @@ def _read_digits(digits: str) -> int:
         return int(digits)
     low = len(digits) // 2
     return _read_digits(digits[:-low]) * 10**low + _read_digits(digits[-low:])
+
+
+# If an app has raised the recursion limit, deeper texts are refused as by the limit itself. Each level takes about 150
+# bytes of the stack: 80,000 levels, which any client can send, end a process whose stack has 8 MB.
+MAX_DEPTH = 10_000
+
+_BRACKET = re.compile(r"[][{}]")
+
+
+def check_depth(text: str) -> None:
+    """@raises RecursionError if the decoder would go too deep"""
+    if sys.getrecursionlimit() <= MAX_DEPTH or text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for part in _outside_of_strings(text):
+        for bracket in _BRACKET.findall(part):
+            depth += 1 if bracket in "[{" else -1
+            if depth > MAX_DEPTH:
+                raise RecursionError
+
+
+def _outside_of_strings(text: str) -> List[str]:
+    return text.replace("\\\\", "").replace('\\"', "").split('"')[::2]
