@@ -27,9 +27,10 @@ export type {
   UploadedFile,
   WorkerInfo,
 } from './worker/api/types.js';
+
 export type { StandardSchema } from './worker/api/standard-schema.js';
 export { HttpError } from './worker/api/http-error.js';
-export type { AppServeOptions } from './worker/api/starter.js';
+export type { AppServeOptions } from './worker/api/serving.js';
 export { run, type ServedFunctions } from './worker/api/run.js';
 export {
   Tensor,
@@ -40,6 +41,7 @@ export {
   type TensorData,
   type TensorSpec,
 } from './protocol/values/tensor.js';
+
 export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
 export type { ModelSource, ServeOptions } from './supervisor/plan/given-options.js';
 export type {
@@ -50,6 +52,7 @@ export type {
   ServerHandle,
   UnregisterOptions,
 } from './supervisor/server/server-handle.js';
+
 export type { Accepted, FullModelRef, ModelRef, Outcome } from './supervisor/models/models.js';
 export type { ServerEnd, ServerStatus } from './supervisor/status/server-status.js';
 export type {
@@ -59,6 +62,7 @@ export type {
   WorkerStateName,
   WorkerStatus,
 } from './supervisor/models/model-status.js';
+
 export type { ScalingChange } from './supervisor/models/scaling-changes.js';
 export type { SuperviseOptions } from './supervisor/embed/given.js';
 export type {
@@ -68,6 +72,7 @@ export type {
   OnnxModel,
   TensorValue,
 } from './supervisor/functions/function-types.js';
+
 export { ServeError, type ErrorCode } from './protocol/errors.js';
 export type { LocalConfig, MemoryConfig, StoreOptions } from './worker/api/store/config.js';
 export { RedisConfig, S3Config } from './worker/api/store/config.js';
@@ -120,6 +125,7 @@ export {
   /** @deprecated Import it from `banana-serve/potassium`. */
   type TestResponse,
 } from './potassium.js';
+
 export {
   /** @deprecated Import it from `banana-serve/mms`. */
   Context,

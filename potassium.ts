@@ -3,7 +3,7 @@ import './start.js'; // for `app.serve()` and `app.testClient()`
 
 export { Potassium, type PotassiumOptions } from './worker/api/potassium/potassium.js';
 export { Request, WebSocketRequest } from './worker/api/potassium/request.js';
-export { RequestHeaders } from './worker/api/potassium/request-headers.js';
+export { RequestHeaders } from './worker/api/potassium/request.js';
 export { Response } from './worker/api/potassium/response.js';
 export {
   InvalidEndpointTypeException,
@@ -18,5 +18,6 @@ export {
   type RouteOptions,
   type WebSocketHandler,
 } from './worker/api/potassium/definition.js';
+
 export type { WebSocketConnection } from './worker/api/types.js';
 export type { TestClient, TestRequest, TestResponse } from './worker/api/test-client.js';

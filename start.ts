@@ -4,7 +4,7 @@
  */
 import type { ServeOptions } from './supervisor/plan/given-options.js';
 import type { ServerHandle } from './supervisor/server/server-handle.js';
-import { setStarter } from './worker/api/starter.js';
+import { setStarter } from './worker/api/serving.js';
 
 /** `appPlace` selects one of the file's apps. */
 export async function startServer(options: ServeOptions, appPlace = ''): Promise<ServerHandle> {

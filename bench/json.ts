@@ -1,7 +1,7 @@
 /**
  * `node dist/bench/json.js`: typed arrays and BigInts as JSON, by accessors on the built-in prototypes, by a replacer
  * function, or by a walk that copies first? And what does the search for blind spots cost, and an object that has one?
- * worker/values/json-encoding.ts and worker/values/json-blind-spots.ts rest on its results.
+ * worker/values/json-encoding.ts rests on its results.
  */
 import { compareSteps } from './micro.js';
 
@@ -31,7 +31,7 @@ for (const [title, value] of Object.entries(VALUES)) {
 }
 
 const { encodeJson } = await import('../worker/values/json-encoding.js');
-const { hasBlindSpot } = await import('../worker/values/json-blind-spots.js');
+const { hasBlindSpot } = await import('../worker/values/json-encoding.js');
 
 for (const [title, value] of Object.entries(VALUES)) {
   compareSteps(title, {

@@ -13,24 +13,29 @@ import { lightSocket } from '../protocol/wire/light-socket.js';
 import { MAX_TEXT_CHARS } from '../protocol/wire/limits.js';
 import { PROTOCOL_VERSION, type Message, type StartSpec } from '../protocol/wire/messages.js';
 import { V8_VERSION } from '../protocol/values/v8-values.js';
-import { watchAppExit } from './process/app-exit.js';
+import { watchAppExit, stackOfApp } from './process/stack-frame.js';
 import { appLog } from './report/app-log.js';
 import { OwnMetrics } from './report/app-metrics.js';
 import { ArrivingCalls } from './run/arriving-calls.js';
 import { BegunTimes, ONE_AT_A_TIME } from './process/begun-note.js';
-import { blockOnOutput } from './process/blocking-output.js';
+import {
+  blockOnOutput,
+  DOWN_FD,
+  UP_FD,
+  dieIfLost,
+  refuseFork,
+  watchDescriptors,
+} from './process/descriptors.js';
 import { writeHintsTo } from './process/hint-once.js';
 import { offerWebhooks } from './api/send-webhook.js';
 import type { WorkerInfo } from './api/types.js';
 import { isClosedSocket } from './run/call-socket.js';
-import { DOWN_FD, UP_FD, dieIfLost, refuseFork, watchDescriptors } from './process/descriptors.js';
 import type { LoadedApp } from './adapters/loaded-app.js';
 import { NO_ATTRIBUTION, attributePrints } from './report/print-attribution.js';
 import { outlookOf, type Outlook } from './failures/outlook.js';
 import { RunLoop } from './run/run-loop.js';
 import { preloadTypeScript } from './load/register-typescript.js';
 import { StartFailure, concurrencyOf, importApp, initApp, loadedInfo } from './load/start-app.js';
-import { stackOfApp } from './process/stack-frame.js';
 import { SLEEP_AT_ONCE, StayAwake } from './process/stay-awake.js';
 import { WebhookHandover } from './run/webhook-handover.js';
 

@@ -119,7 +119,7 @@ export interface Device {
 export interface StartSpec {
   /** Absolute path of the app. */
   readonly app: string;
-  /** Selects one of several apps of that file, by the names of Node workers (worker/api/in-worker.ts); else the exported app. */
+  /** Selects one of several apps of that file, by the names of Node workers (worker/api/serving.ts); else the exported app. */
   readonly appPlace?: string;
   readonly model: string;
   readonly version: string;

@@ -37,7 +37,7 @@ const USED = {
   'worker/load/register-packages.ts': {
     Module: ['_resolveFilename', '_load', '_extensions', '_nodeModulePaths'],
   },
-  'worker/process/blocking-output.ts': { 'net.Socket': ['_handle', '_handle.setBlocking'] },
+  'worker/process/descriptors.ts': { 'net.Socket': ['_handle', '_handle.setBlocking'] },
 };
 
 /** Methods that Node documents for streams and deserializers that a program implements. */

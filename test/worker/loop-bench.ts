@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { Channel } from '../../protocol/wire/channel.js';
 import type { Call, Message } from '../../protocol/wire/messages.js';
-import { NO_WISHES } from '../../worker/api/input-wishes.js';
+import { NO_WISHES } from '../../worker/api/route-options.js';
 import type { Signature } from '../../protocol/values/tensor.js';
 import type { InferenceContext } from '../../worker/api/types.js';
 import { RunLoop, type RunLoopOptions } from '../../worker/run/run-loop.js';

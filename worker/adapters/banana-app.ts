@@ -1,14 +1,18 @@
 /** Adapts Banana apps: `init()` and `inference(modelInputs)`, exported by name or as default. */
-import { attemptsOf } from '../api/repeat-options.js';
-import { inputWishes } from '../api/input-wishes.js';
-import type { BananaApp } from '../api/types.js';
+import { attemptsOf, inputWishes } from '../api/route-options.js';
+import type { BananaApp, CallInfo } from '../api/types.js';
 import { onlyEntry } from './batch-entries.js';
-import type { CallInfo } from '../api/call-info.js';
 import { ANY_BATCH, WARM_UP, type LoadedApp, type WarmUp } from './loaded-app.js';
 import { exportedSchemas } from './schemas.js';
-import { signatureOf } from './signature.js';
-import { taskOf } from './task.js';
-import { assertFunctionOrNone, assertNoGenerator, configOf, shutdownOf, splitConfig } from './exports.js';
+import {
+  signatureOf,
+  taskOf,
+  assertFunctionOrNone,
+  assertNoGenerator,
+  configOf,
+  shutdownOf,
+  splitConfig,
+} from './exports.js';
 
 const ROUTE = '/';
 

@@ -1,6 +1,6 @@
 /** Checks the return value of a batch function and matches its entries with the calls. */
 import { ServeError } from '../../protocol/errors.js';
-import { isThenable } from '../values/thenable.js';
+import { isThenable } from '../values/not-data.js';
 
 /**
  * Returns a copy of the entries, one per call, in the order of the calls.

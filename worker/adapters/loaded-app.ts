@@ -1,10 +1,9 @@
 /** The interface of an app for the run loop. Each file in `adapters/` implements it for one way of writing an app. */
 import type { LoadedInfo, Metric, StartSpec } from '../../protocol/wire/messages.js';
 import type { Signature } from '../../protocol/values/tensor.js';
-import type { InputWishes } from '../api/input-wishes.js';
+import type { InputWishes } from '../api/route-options.js';
 import type { RouteSchemas } from '../api/standard-schema.js';
-import type { CallInfo } from '../api/call-info.js';
-import type { InitContext } from '../api/types.js';
+import type { CallInfo, InitContext } from '../api/types.js';
 
 /** Facts about the model for an app, and the function that sends its metrics. */
 export interface Surroundings {

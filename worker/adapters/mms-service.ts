@@ -3,19 +3,18 @@
  * is an array of items; it is null for the call that loads a function-style service.
  */
 import type { Metric, StartSpec } from '../../protocol/wire/messages.js';
-import { ITEMS, RAW_ITEMS, type InputWishes } from '../api/input-wishes.js';
-import { attemptsOf } from '../api/repeat-options.js';
+import { ITEMS, RAW_ITEMS, attemptsOf, type InputWishes } from '../api/route-options.js';
 import { Context, beginBatch, endBatch, takeContextMetrics } from '../api/mms/context.js';
-import type { ReadItem } from '../api/mms/item.js';
-import type { InitContext } from '../api/types.js';
+import type { ReadItem, Manifest } from '../api/mms/item.js';
+import type { InitContext, CallInfo } from '../api/types.js';
 import type { StoredMetric } from '../api/mms/metrics-store.js';
-import type { CallInfo } from '../api/call-info.js';
 import { ANY_BATCH, type LoadedApp, type Surroundings } from './loaded-app.js';
-import { isThenable } from '../values/thenable.js';
+import { isThenable } from '../values/not-data.js';
 import { assertNoGenerator, configOf, shutdownOf, splitConfig } from './exports.js';
 import { answersOf } from './service-answers.js';
-import { readManifest } from './service-manifest.js';
 import type { Handle, Handler, ServiceObject } from './service-handler.js';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 
 const ROUTE = '/';
 
@@ -202,4 +201,31 @@ function systemPropertiesOf(
     server_version: serverVersion,
     serverVersion,
   };
+}
+
+/**
+ * Returns null if the folder has none. @throws Error with the file's path if it cannot be read or is not a JSON object
+ */
+export async function readManifest(modelDir: string): Promise<Manifest | null> {
+  const file = join(modelDir, 'MAR-INF', 'MANIFEST.json');
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    throw cause;
+  }
+  return parsed(text, file);
+}
+
+function parsed(text: string, file: string): Manifest {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new Error(`${file} is not JSON: ${(cause as Error).message}`, { cause });
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Manifest;
+  throw new Error(`${file} is not a JSON object`);
 }

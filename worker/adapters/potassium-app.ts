@@ -5,22 +5,18 @@
 import { Blob } from 'node:buffer';
 import { describeThrown } from '../../protocol/errors.js';
 import type { Route } from '../../protocol/wire/messages.js';
-import { attemptsOf, type RepeatOptions } from '../api/repeat-options.js';
+import { attemptsOf, type RepeatOptions } from '../api/route-options.js';
 import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/definition.js';
 import { Request, WebSocketRequest } from '../api/potassium/request.js';
-import type { InitContext, WebSocketConnection } from '../api/types.js';
-import type { CallInfo } from '../api/call-info.js';
+import type { InitContext, WebSocketConnection, CallInfo } from '../api/types.js';
 import { ANY_BATCH, type LoadedApp } from './loaded-app.js';
-import { isPotassiumResponse } from '../reply/potassium-response.js';
+import { isPotassiumResponse, isResponse as isWebResponse } from '../reply/reply-of.js';
 import { PLAIN_HEAD, Reply } from '../formats/reply.js';
 import { iteratorOf } from '../reply/stream.js';
-import { isResponse as isWebResponse } from '../reply/web-response.js';
 import { onlyEntry } from './batch-entries.js';
-import { assertNoGenerator, configOf, shutdownOf, splitConfig } from './exports.js';
+import { assertNoGenerator, configOf, shutdownOf, splitConfig, signatureOf, taskOf } from './exports.js';
 import { besideSignature } from './schemas.js';
-import { signatureOf } from './signature.js';
-import { taskOf } from './task.js';
-import { isThenable } from '../values/thenable.js';
+import { isThenable } from '../values/not-data.js';
 
 /** Returns null if the exports are not a Potassium app. @throws a TypeError that names an export of a wrong kind */
 export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): LoadedApp | null {

@@ -10,11 +10,10 @@ import {
 import { inputInvalid, sentenceOf } from '../failures/invalid-input.js';
 import { mediaType } from '../../protocol/text/headers.js';
 import { PLAIN_HEAD, Reply } from '../formats/reply.js';
-import { isPotassiumResponse, replyOfResponse } from '../reply/potassium-response.js';
+import { isPotassiumResponse, replyOfResponse, isResponse, responseHead } from '../reply/reply-of.js';
 import { iteratorOf } from '../reply/stream.js';
-import { isResponse, responseHead } from '../reply/web-response.js';
 import { withPlainArrays } from '../values/plain-arrays.js';
-import { isThenable } from '../values/thenable.js';
+import { isThenable } from '../values/not-data.js';
 
 /** Returns the schemas among the exports `input` and `output`; undefined if neither is one. @throws a TypeError beside a signature */
 export function exportedSchemas(exports: Readonly<Record<string, unknown>>): RouteSchemas | undefined {

@@ -3,11 +3,10 @@ import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { processorOf, type Context } from '../api/mms/context.js';
 import { entriesOf } from './batch-entries.js';
-import { isPotassiumResponse } from '../reply/potassium-response.js';
+import { isPotassiumResponse, HOP_HEADERS, isResponse } from '../reply/reply-of.js';
 import { PLAIN_HEAD, Reply, checkedHeaders } from '../formats/reply.js';
 import { iteratorOf } from '../reply/stream.js';
-import { HOP_HEADERS, isResponse } from '../reply/web-response.js';
-import { isThenable } from '../values/thenable.js';
+import { isThenable } from '../values/not-data.js';
 
 /** Clients of Multi Model Server rely on these texts. */
 const NO_LIST = 'Invalid model predict output';

@@ -1,6 +1,5 @@
 /** `run({ init, inference })`: serves the Banana functions of a file from the file itself. */
-import { placeServed, serveInWorker } from './in-worker.js';
-import { appFile, starter, type AppServeOptions } from './starter.js';
+import { placeServed, serveInWorker, appFile, starter, type AppServeOptions } from './serving.js';
 import { callingFile } from '../process/stack-frame.js';
 import type { RouteSchemas, SchemaInput, StandardSchema } from './standard-schema.js';
 import type { BananaApp, Inference, InferenceBatch } from './types.js';

@@ -317,3 +317,13 @@ export interface RerankInput {
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the app takes
 export type BananaBatchApp<Input = any, Output = unknown> = Omit<BananaApp<Input, Output>, 'inference'> &
   Required<Pick<BananaApp<Input, Output>, 'inferenceBatch'>>;
+
+/** The `ctx` of a call, with parts that only adapters may use. */
+export interface CallInfo extends InferenceContext {
+  /** The body as it was sent, in memory that belongs to the call. */
+  readonly body: Buffer;
+  /** The call's id on the wire. */
+  readonly callId: number;
+  /** Releases the body, because an app may keep the rest of the context for long. */
+  forgetBody(): void;
+}

@@ -5,8 +5,7 @@ import { mediaType } from '../../protocol/text/headers.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { jsonText } from '../values/json-encoding.js';
 import type { DialectFormat, Exchange } from './body-format.js';
-import { errorText } from './error-text.js';
-import { Reply, type ReplyBody } from './reply.js';
+import { errorText, Reply, type ReplyBody } from './reply.js';
 import { fieldsOf } from './task-bodies.js';
 
 type Stream = ReplyBody & { kind: 'stream' };

@@ -11,7 +11,7 @@ import { writeBytes } from './bytes.js';
 import { formPairs } from './form.js';
 import { mediaType } from '../../protocol/text/headers.js';
 import { formatNamed } from './index.js';
-import { isThenable } from '../values/thenable.js';
+import { isThenable } from '../values/not-data.js';
 import { readJson, writeJson } from './json.js';
 
 /** A field of the request, not decoded yet. */

@@ -1,8 +1,7 @@
 /** Calls of programs that have the app as a function: their input is one value, and so is the answer, or each item of a stream. */
 import type { ValueFormat } from '../../protocol/values/value-format.js';
 import type { DialectFormat, Exchange } from './body-format.js';
-import { PLAIN_HEAD, Reply, type ReplyBody } from './reply.js';
-import { assertNoError, valueOf } from './reply-value.js';
+import { PLAIN_HEAD, Reply, assertNoError, valueOf, type ReplyBody } from './reply.js';
 
 export function programExchange({ read, write }: ValueFormat): Exchange {
   const written = (value: unknown, name: string): Buffer => write(value, name, 'SERVE_OUTPUT_INVALID');

@@ -2,9 +2,9 @@
 import { ServeError, asCallErrorCode, badBody } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { asSentence } from '../../protocol/text/sentences.js';
-import { ITEMS, NO_WISHES, type InputWishes } from '../api/input-wishes.js';
+import { ITEMS, NO_WISHES, type InputWishes } from '../api/route-options.js';
 import { mediaType } from '../../protocol/text/headers.js';
-import { isThenable } from '../values/thenable.js';
+import { isThenable } from '../values/not-data.js';
 import type { BodyFormat, Exchange } from './body-format.js';
 import { formatNamed } from './index.js';
 import { readJson } from './json.js';

@@ -1,6 +1,11 @@
-/** An answer with its own status and headers, as an adapter or a dialect's format describes it; `running-call.ts` sends it. */
+/**
+ * An answer with its own status and headers, as an adapter or a dialect's format describes it; `running-call.ts` sends it.
+ * Formats that write their own body around it ask for its value, or for the text of its error.
+ */
 import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
+import { isUtf8 } from 'node:buffer';
+import { mediaType } from '../../protocol/text/headers.js';
 
 export type ReplyBody =
   /** Encoded by its type and the client's Accept header, which also gives the content type; the head does not count. */
@@ -46,4 +51,43 @@ export function checkedHeaders(headers: string, contentType: string): string {
   if (chars <= MAX_HEADER_CHARS) return headers;
   const message = `The model's response headers are ${chars} characters; ${MAX_HEADER_CHARS} are allowed.`;
   throw new ServeError('SERVE_OUTPUT_INVALID', message);
+}
+
+/** Empty for a stream. */
+export function errorText({ head, body }: Reply): string {
+  if (body.kind === 'stream') return '';
+  if (body.kind !== 'bytes') return textOf(body.value);
+  if (!isUtf8(body.bytes)) return 'The app refused this call.';
+  const text = Buffer.from(body.bytes).toString();
+  return mediaType(head.contentType) === 'application/json' ? textOf(parsed(text)) : text;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Returns the message of an error as most apps write one, else all of it. */
+function textOf(value: unknown): string {
+  const { error = value } = (value ?? {}) as { readonly error?: unknown };
+  const { message = error } = (error ?? {}) as { readonly message?: unknown };
+  return typeof message === 'string' ? message : JSON.stringify(value) || '';
+}
+
+/** @throws SERVE_HTTP_ERROR with the status of an error that the app has answered itself */
+export function assertNoError(answer: Reply): void {
+  const { status } = answer.head;
+  if (status < 400) return;
+  throw new ServeError('SERVE_HTTP_ERROR', errorText(answer) || undefined, { status });
+}
+
+/** The value of a whole answer; a body of JSON or text is read, because the caller sees no content type. */
+export function valueOf(body: Exclude<ReplyBody, { kind: 'stream' }>, contentType: string): unknown {
+  if (body.kind !== 'bytes') return body.value;
+  const type = mediaType(contentType);
+  if (type === 'application/json') return JSON.parse(Buffer.from(body.bytes).toString()) as unknown;
+  return type.startsWith('text/') ? Buffer.from(body.bytes).toString() : body.bytes;
 }

@@ -4,10 +4,9 @@ import type { Call } from '../../protocol/wire/messages.js';
 import { kindOf, shown, type Tensor } from '../../protocol/values/tensor.js';
 import type { EncodedOutput } from './body-format.js';
 import { readJson } from './json.js';
-import { numberOfHalfBits } from './open-inference/half-floats.js';
+import { numberOfHalfBits } from './open-inference/elements.js';
 import { outputsOf } from './open-inference/outputs.js';
-import { Reply } from './reply.js';
-import { assertNoError } from './reply-value.js';
+import { Reply, assertNoError } from './reply.js';
 
 export type Fields = Readonly<Record<string, unknown>>;
 

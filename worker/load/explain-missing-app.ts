@@ -1,7 +1,7 @@
 /** Explains why a file has no app that could be served, and how to mend that. */
 import { accessSync, constants, readFileSync, statSync, type Stats } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { kindOf } from '../adapters/exports.js';
+import { typeText } from '../adapters/exports.js';
 import { serviceClasses } from '../adapters/service-handler.js';
 import { suggest } from '../../protocol/text/sentences.js';
 import { hintOnce } from '../process/hint-once.js';
@@ -72,7 +72,7 @@ function missingInference(path: string, candidates: readonly Exports[]): AppLoad
   if (names.includes('inference')) {
     const value = candidates.find((exports) => exports['inference'] !== undefined)?.['inference'];
     const where = locateText(path, 'inference');
-    return new AppLoadError(`${where}: export \`inference\` is ${kindOf(value)}; make it a function`);
+    return new AppLoadError(`${where}: export \`inference\` is ${typeText(value)}; make it a function`);
   }
   const unnamed = candidates.find((exports) => typeof exports['default'] === 'function');
   if (unnamed !== undefined) {

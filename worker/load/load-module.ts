@@ -4,7 +4,7 @@
  */
 import { dirname, extname } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { setImportingWorker, type AppPlace } from '../api/in-worker.js';
+import { setImportingWorker, type AppPlace } from '../api/serving.js';
 import { AppLoadError, explainImportError, locateText } from './explain-load-error.js';
 import { missingApp } from './explain-missing-app.js';
 import type { Exports, Loader } from './loader.js';

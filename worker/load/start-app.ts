@@ -11,10 +11,13 @@ import { AppLoadError } from './explain-load-error.js';
 import { loadApp } from './load-app.js';
 import { acceptedInput, acceptedOutput } from '../adapters/schemas.js';
 import type { LoadedApp, OwnDescription } from '../adapters/loaded-app.js';
-import { sendMetrics } from '../report/send-metrics.js';
+import { sendMetrics } from '../report/app-metrics.js';
 import { outlookOf, type Outlook } from '../failures/outlook.js';
 import type { PrintAttribution } from '../report/print-attribution.js';
 import { firstFrameOutside, withoutOwnFrames } from '../process/stack-frame.js';
+import { encodeOutput } from '../reply/encode-output.js';
+import { isPotassiumResponse, replyOf } from '../reply/reply-of.js';
+import { sendStream, type StreamOut } from '../reply/stream.js';
 
 /** Why a worker cannot start. `detail` is for the log; `outlook` says whether the next start may succeed. */
 export class StartFailure extends Error {
@@ -137,7 +140,7 @@ async function runExample(
     dialectParams: '',
   };
   const ctx = new CallContext(call, [], start);
-  const { consumeOutput } = await import('../reply/consume-output.js');
+  const { consumeOutput } = await import('./start-app.js');
   const schemas = app.schemas?.(route);
   await start.prints.run('example', async () => {
     const accepted = schemas?.input === undefined ? input : await acceptedInput(schemas.input, input);
@@ -165,3 +168,16 @@ function exampleText({ example }: OwnDescription): string {
     return ''; // not JSON: the example itself is run and reported later
   }
 }
+
+/** Encodes a value, or every item of a stream. Rejects with the error that a caller would get. */
+export async function consumeOutput(output: unknown, call: Call): Promise<void> {
+  if (output instanceof Error) throw output;
+  const { head, body } = await replyOf(output);
+  if (body.kind === 'bytes') return;
+  if (body.kind !== 'stream') await encodeOutput(body.value, call);
+  else if (!isPotassiumResponse(output))
+    await sendStream(body.iterator, call.accept, body.byAccept === true ? null : head, NOWHERE);
+}
+
+/** The receiver of the example's stream, which takes everything. */
+const NOWHERE: StreamOut = { head: () => {}, chunk: () => {}, wait: () => null, cancelled: false };

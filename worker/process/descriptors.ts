@@ -1,7 +1,7 @@
 /**
  * The descriptors that this process shares with the front (docs/wire.md). The worker ends when the app has closed or
  * replaced one of them: Node does not notice a descriptor that was closed by other code, and the next opened file gets
- * its number.
+ * its number. Prints block until there is room for them.
  */
 import { fstatSync } from 'node:fs';
 
@@ -9,7 +9,7 @@ export const UP_FD = 3;
 export const DOWN_FD = 4;
 export const BEGUN_FD = 5;
 
-/** The original, before `app-exit.ts` and the app replace it. */
+/** The original, before `watchAppExit` and the app replace it. */
 const exit = process.exit.bind(process);
 
 /**
@@ -61,4 +61,20 @@ function identity(fd: number): string | null {
   } catch {
     return null; // it is closed
   }
+}
+
+/** The libuv stream of `process.stdout` or `process.stderr`, a private field of Node (test/house/node-internals.test.ts). */
+interface OutputInternals {
+  readonly _handle?: { setBlocking?(on: boolean): void };
+}
+
+/**
+ * Makes prints wait for room in the pipe; there is no documented way, and without the field they are only less prompt. By
+ * default Node keeps in memory what does not fit into a pipe: without bound while nothing reads it, written after later prints
+ * of native code, and lost when the process dies. Programs that the app starts inherit the same pipe, and few can handle the
+ * EAGAIN of a non-blocking one.
+ */
+export function blockOnOutput(): void {
+  for (const output of [process.stdout, process.stderr] as OutputInternals[])
+    output._handle?.setBlocking?.(true);
 }

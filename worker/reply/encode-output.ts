@@ -5,7 +5,6 @@ import type { EncodedOutput } from '../formats/body-format.js';
 import { writeBytes } from '../formats/bytes.js';
 import { BY_ACCEPT } from '../formats/index.js';
 import { writeJson } from '../formats/json.js';
-import { asksFor } from './accept.js';
 import { checkedHeaders } from '../formats/reply.js';
 
 /**
@@ -27,4 +26,22 @@ async function blobOutput(blob: Blob): Promise<EncodedOutput> {
   const contentType = blob.type || 'application/octet-stream';
   checkedHeaders('', contentType);
   return { contentType, body: new Uint8Array(await blob.arrayBuffer()) };
+}
+
+/** Whether the client's Accept header lists `type` explicitly, with a quality above 0 and not below that of `application/json`. */
+export function asksFor(accept: string, type: string): boolean {
+  if (!accept.toLowerCase().includes(type)) return false;
+  const wanted = qualityOf(accept, type);
+  return wanted > 0 && wanted >= qualityOf(accept, 'application/json');
+}
+
+function qualityOf(accept: string, type: string): number {
+  for (const range of accept.split(',')) {
+    const [name, ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    if (name !== type) continue;
+    const q = parameters.find((parameter) => parameter.startsWith('q='));
+    const quality = q === undefined ? 1 : Number(q.slice(2));
+    return Number.isFinite(quality) ? quality : 0;
+  }
+  return 0;
 }

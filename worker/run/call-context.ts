@@ -3,8 +3,7 @@ import { joinPieces } from '../../protocol/wire/body-assembler.js';
 import { splitHeaderLines, validTraceparent } from '../../protocol/text/headers.js';
 import type { Channel } from '../../protocol/wire/channel.js';
 import type { Call } from '../../protocol/wire/messages.js';
-import type { AppLog, AppMetrics, CallParams, JobInfo, WorkerInfo } from '../api/types.js';
-import type { CallInfo } from '../api/call-info.js';
+import type { AppLog, AppMetrics, CallParams, JobInfo, WorkerInfo, CallInfo } from '../api/types.js';
 import { appLog } from '../report/app-log.js';
 import { Progress, reportOf } from '../report/progress.js';
 

@@ -4,11 +4,10 @@
  */
 import { ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
-import type { CallInfo } from '../api/call-info.js';
+import type { CallInfo } from '../api/types.js';
 import { failureOf } from '../failures/failure.js';
 import type { Inputs } from '../formats/inputs.js';
-import { PLAIN_HEAD, Reply } from '../formats/reply.js';
-import { assertNoError, valueOf } from '../formats/reply-value.js';
+import { PLAIN_HEAD, Reply, assertNoError, valueOf } from '../formats/reply.js';
 import { isAnswer, replyOf } from '../reply/reply-of.js';
 import type { RunningCall } from './running-call.js';
 

@@ -13,9 +13,8 @@ import { ServeError } from '../../protocol/errors.js';
 import { entriesOf, halvesOf } from '../adapters/batch-entries.js';
 import { Inputs } from '../formats/inputs.js';
 import { hintOnce } from '../process/hint-once.js';
-import { isPotassiumResponse, mayAnswerSeveral } from '../reply/potassium-response.js';
-import { isResponse } from '../reply/web-response.js';
-import { isThenable } from '../values/thenable.js';
+import { isPotassiumResponse, mayAnswerSeveral, isResponse } from '../reply/reply-of.js';
+import { isThenable } from '../values/not-data.js';
 import { CallInParts, type AppCall } from './inputs-of-call.js';
 import type { CallHost, Run, RunningCall } from './running-call.js';
 

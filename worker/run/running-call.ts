@@ -14,7 +14,7 @@ import { acceptedInput, acceptedOutput } from '../adapters/schemas.js';
 import { CallContext, type CallSurroundings } from './call-context.js';
 import { CallSocket } from './call-socket.js';
 import { failureOf, thrownAsText } from '../failures/failure.js';
-import type { InputWishes } from '../api/input-wishes.js';
+import type { InputWishes } from '../api/route-options.js';
 import type { EncodedOutput, Exchange } from '../formats/body-format.js';
 import { exchangeOf } from '../formats/index.js';
 import { Inputs } from '../formats/inputs.js';
@@ -24,14 +24,11 @@ import { readInput } from '../formats/read-input.js';
 import type { PrintAttribution } from '../report/print-attribution.js';
 import { hintOnce } from '../process/hint-once.js';
 import { encodeOutput } from '../reply/encode-output.js';
-import { isPotassiumResponse, replyOfResponse } from '../reply/potassium-response.js';
+import { isPotassiumResponse, replyOfResponse, isAnswer, replyOf, isResponse } from '../reply/reply-of.js';
 import { PLAIN_HEAD, Reply, type ReplyBody } from '../formats/reply.js';
-import { isAnswer, replyOf } from '../reply/reply-of.js';
 import { chunkType, iteratorOf, sendStream, type StreamHead } from '../reply/stream.js';
-import { isResponse } from '../reply/web-response.js';
-import { StreamSender } from './stream-sender.js';
-import { utf8InScratch } from './scratch.js';
-import { isThenable } from '../values/thenable.js';
+import { StreamSender } from './credit.js';
+import { isThenable } from '../values/not-data.js';
 
 /** A call whose body is complete. */
 export interface WaitingCall {
@@ -350,4 +347,30 @@ export function sendError(
     issues,
     ...(thrown === undefined ? {} : { thrown }),
   });
+}
+
+/** Maximum UTF-8 bytes of one UTF-16 unit. */
+const MAX_BYTES_PER_UNIT = 3;
+
+/**
+ * Size of the reused memory in bytes. It is address space: only the part that is written to becomes memory. Longer
+ * texts get memory of their own.
+ */
+const MAX_SCRATCH_BYTES = 48 * 1024 * 1024;
+
+const encoder = new TextEncoder();
+let scratch = Buffer.allocUnsafeSlow(64 * 1024);
+
+/**
+ * Returns the UTF-8 bytes of the text, valid until the next call of this function, in memory that is reused: one pass
+ * instead of two, no allocation, no new pages. At 1 MB this takes 0.9 ms instead of 1.4 ms (docs/benchmarks.md). The bytes
+ * must reach the channel in the same turn: encoders return text, so none of them can keep bytes of this memory across an
+ * `await`, while the next answer overwrites them.
+ */
+export function utf8InScratch(text: string): Buffer {
+  const needed = text.length * MAX_BYTES_PER_UNIT;
+  if (needed > MAX_SCRATCH_BYTES) return Buffer.from(text);
+  if (needed > scratch.length) scratch = Buffer.allocUnsafeSlow(Math.max(needed, 2 * scratch.length));
+  const { written } = encoder.encodeInto(text, scratch);
+  return scratch.subarray(0, written);
 }

@@ -1,6 +1,6 @@
 /** Loads apps in a process of its own and prints what came of each as JSON. */
 import { loadApp } from '../../../worker/load/load-app.js';
-import type { CallInfo } from '../../../worker/api/call-info.js';
+import type { CallInfo } from '../../../worker/api/types.js';
 
 async function outcomeOf(path: string): Promise<unknown> {
   try {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InitContext } from '../../../worker/api/types.js';
+import type { InitContext, CallInfo } from '../../../worker/api/types.js';
 import { fromBananaApp } from '../../../worker/adapters/banana-app.js';
-import type { CallInfo } from '../../../worker/api/call-info.js';
 
 const INIT = {} as InitContext;
 const CTX = {} as CallInfo;

@@ -4,11 +4,10 @@ import { fromPotassiumApp } from '../../../worker/adapters/potassium-app.js';
 import { Potassium, type PotassiumOptions } from '../../../worker/api/potassium/potassium.js';
 import { Request } from '../../../worker/api/potassium/request.js';
 import { Response, type ResponseBody } from '../../../worker/api/potassium/response.js';
-import type { InitContext } from '../../../worker/api/types.js';
-import type { CallInfo } from '../../../worker/api/call-info.js';
+import type { InitContext, CallInfo } from '../../../worker/api/types.js';
 import type { LoadedApp } from '../../../worker/adapters/loaded-app.js';
 import { Reply } from '../../../worker/formats/reply.js';
-import { isPotassiumResponse, replyOfResponse } from '../../../worker/reply/potassium-response.js';
+import { isPotassiumResponse, replyOfResponse } from '../../../worker/reply/reply-of.js';
 import { serveError } from '../refusals.js';
 
 const CTX = { requestId: 'req-1', headers: {}, body: Buffer.from('"in"') } as unknown as CallInfo;

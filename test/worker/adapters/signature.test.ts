@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { signatureOf } from '../../../worker/adapters/signature.js';
+import { signatureOf } from '../../../worker/adapters/exports.js';
 
 const X = { name: 'x', datatype: 'FP32', shape: [-1, 2] };
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Call } from '../../../protocol/wire/messages.js';
-import { ITEMS } from '../../../worker/api/input-wishes.js';
+import { ITEMS } from '../../../worker/api/route-options.js';
 import type { ReadItem } from '../../../worker/api/mms/item.js';
 import { readItem, writeResult } from '../../../worker/formats/mms.js';
 import { readInput } from '../../../worker/formats/read-input.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asksFor } from '../../../worker/reply/accept.js';
+import { asksFor } from '../../../worker/reply/encode-output.js';
 
 for (const [accept, wanted] of [
   ['text/event-stream', true],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { consumeOutput } from '../../../worker/reply/consume-output.js';
+import { consumeOutput } from '../../../worker/load/start-app.js';
 import { callWith } from '../calls.js';
 import { serveError } from '../refusals.js';
 

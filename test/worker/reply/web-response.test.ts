@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { responseBody, responseHead } from '../../../worker/reply/web-response.js';
+import { responseBody, responseHead } from '../../../worker/reply/reply-of.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
 import { serveError } from '../refusals.js';
 

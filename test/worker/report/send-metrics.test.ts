@@ -4,7 +4,7 @@ import type { Channel } from '../../../protocol/wire/channel.js';
 import { encodeHead } from '../../../protocol/wire/codec.js';
 import { MAX_HEAD_BYTES } from '../../../protocol/wire/limits.js';
 import type { Message, Metric } from '../../../protocol/wire/messages.js';
-import { sendMetrics } from '../../../worker/report/send-metrics.js';
+import { sendMetrics } from '../../../worker/report/app-metrics.js';
 
 function told(metrics: readonly Metric[]): Message[] {
   const sent: Message[] = [];

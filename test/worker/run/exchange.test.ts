@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Signature } from '../../../protocol/values/tensor.js';
-import { ITEMS } from '../../../worker/api/input-wishes.js';
+import { ITEMS } from '../../../worker/api/route-options.js';
 import { Reply } from '../../../worker/formats/reply.js';
 import { LOADED_FORMATS } from '../../../worker/formats/index.js';
 import { readInput } from '../../../worker/formats/read-input.js';

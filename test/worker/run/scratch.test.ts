@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { utf8InScratch } from '../../../worker/run/scratch.js';
+import { utf8InScratch } from '../../../worker/run/running-call.js';
 import { anyText } from '../../helpers/any-text.js';
 
 test('the bytes of any text are its UTF-8', () => {

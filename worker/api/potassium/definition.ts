@@ -1,8 +1,7 @@
 /** The definition of an app: its routes and functions, with their types. `potassium.ts` collects it. */
 import type { Route } from '../../../protocol/wire/messages.js';
 import { parseWebhookUrl } from '../../../protocol/webhooks.js';
-import { inputWishes, type InputWishes } from '../input-wishes.js';
-import { repeatOptions, type RepeatOptions } from '../repeat-options.js';
+import { inputWishes, repeatOptions, type InputWishes, type RepeatOptions } from '../route-options.js';
 import { isSchema, type RouteSchemas, type StandardSchema } from '../standard-schema.js';
 import type { InitContext } from '../types.js';
 import type { Request, WebSocketRequest } from './request.js';

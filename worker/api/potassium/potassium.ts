@@ -1,6 +1,6 @@
 /**
  * The class of a Potassium app. It collects the definition of the app, which `adapters/potassium-app.ts` runs;
- * `starter.ts` starts the server.
+ * `serving.ts` starts the server.
  */
 import { isReservedPath } from '../../../protocol/reserved-paths.js';
 import { parseWebhookUrl } from '../../../protocol/webhooks.js';
@@ -23,8 +23,15 @@ import {
   type RouteOptions,
   type WebSocketHandler,
 } from './definition.js';
-import { noteMade, placeMade, serveInWorker, type AppPlace } from '../in-worker.js';
-import { appFile, starter, type AppServeOptions } from '../starter.js';
+import {
+  noteMade,
+  placeMade,
+  serveInWorker,
+  appFile,
+  starter,
+  type AppPlace,
+  type AppServeOptions,
+} from '../serving.js';
 import {
   isSchema,
   type Returned,

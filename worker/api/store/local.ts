@@ -10,8 +10,7 @@ import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { DatabaseSync } from '@photostructure/sqlite';
 import { expiryOf, loadPackage, sweepRegularly, SWEPT_BY_A_WRITE, type Backend } from './backend.js';
-import { LocalConnection } from './local-connection.js';
-import { inodeOf, setAside, withGuard } from './local-file.js';
+import { LocalConnection, inodeOf, setAside, withGuard } from './local-connection.js';
 import { isBusy, isDamage, reasonOf, untilFree } from './sqlite-errors.js';
 
 type Step<T> = (connection: LocalConnection) => T;

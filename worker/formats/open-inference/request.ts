@@ -13,8 +13,7 @@ import {
 } from '../../../protocol/values/tensor.js';
 import { jsonTextOf } from '../json.js';
 import type { Refuse } from './elements.js';
-import { readExactJson } from './exact-json.js';
-import { isInexactRequest } from './inexact-numbers.js';
+import { readExactJson, isInexactRequest } from './exact-json.js';
 import { tensorOfList } from './nested-data.js';
 import { tensorOfBytes } from './raw-data.js';
 import { rawInput } from './signed-inputs.js';

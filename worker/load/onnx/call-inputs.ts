@@ -12,7 +12,7 @@ import {
   SEND_THE_SHAPE,
   textOf,
 } from '../../formats/open-inference/signed-inputs.js';
-import { withWholeTexts } from './native-tensors.js';
+import { withWholeTexts } from './onnxruntime.js';
 
 export interface CallInputs {
   readonly tensors: Readonly<Record<string, Tensor>>;

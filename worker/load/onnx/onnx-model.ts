@@ -14,12 +14,11 @@ import {
   type Tensor,
   type TensorData,
 } from '../../../protocol/values/tensor.js';
-import { numberOfHalfBits } from '../../formats/open-inference/half-floats.js';
+import { numberOfHalfBits } from '../../formats/open-inference/elements.js';
 import { hintOnce } from '../../process/hint-once.js';
 import { readCallInputs, type CallInputs } from './call-inputs.js';
 import { explainRunError } from './explain-run-error.js';
-import { nativeTensor, ownTensor } from './native-tensors.js';
-import type { Onnxruntime } from './onnxruntime.js';
+import { nativeTensor, ownTensor, type Onnxruntime } from './onnxruntime.js';
 import { arrangeRuns, haveRows, joinRows, rowsOf, splitRows, type Tensors } from './rows.js';
 
 /** A call and its place in the batch. */

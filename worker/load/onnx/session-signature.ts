@@ -3,8 +3,7 @@ import { type Signature, type TensorSpec, shown } from '../../../protocol/values
 import { FREE } from '../../formats/open-inference/signed-inputs.js';
 import { AppLoadError } from '../explain-load-error.js';
 import type { ModelWords } from './model-words.js';
-import { DATATYPES } from './native-tensors.js';
-import type { Onnxruntime } from './onnxruntime.js';
+import { DATATYPES, type Onnxruntime } from './onnxruntime.js';
 
 type Metadata = Onnxruntime.InferenceSession.ValueMetadata;
 

@@ -5,7 +5,7 @@ import {
   RouteAlreadyInUseException,
   DEFINITION,
 } from '../../../../worker/api/potassium/definition.js';
-import { setImportingWorker } from '../../../../worker/api/in-worker.js';
+import { setImportingWorker } from '../../../../worker/api/serving.js';
 import { Potassium } from '../../../../worker/api/potassium/potassium.js';
 import { Response } from '../../../../worker/api/potassium/response.js';
 

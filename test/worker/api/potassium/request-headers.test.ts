@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RequestHeaders } from '../../../../worker/api/potassium/request-headers.js';
+import { RequestHeaders } from '../../../../worker/api/potassium/request.js';
 
 const headers = new RequestHeaders({ 'x-first': '1', x_second: '2', empty: '' });
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Tensor } from '../../../../protocol/values/tensor.js';
-import { writeAnswer, type Answer } from '../../../../worker/formats/open-inference/answer.js';
+import { writeAnswer, type Answer } from '../../../../worker/formats/open-inference.js';
 import { readRequest, type WantedOutputs } from '../../../../worker/formats/open-inference/request.js';
 import { serveError } from '../../refusals.js';
 import { anyTensor } from './tensors.js';

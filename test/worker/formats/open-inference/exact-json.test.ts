@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { readExactJson } from '../../../../worker/formats/open-inference/exact-json.js';
-import { isInexactRequest } from '../../../../worker/formats/open-inference/inexact-numbers.js';
+import { readExactJson, isInexactRequest } from '../../../../worker/formats/open-inference/exact-json.js';
 import { serveError } from '../../refusals.js';
 
 /** Reads with our own reader. */

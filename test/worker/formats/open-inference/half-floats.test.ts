@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { halfBitsOf, numberOfHalfBits } from '../../../../worker/formats/open-inference/half-floats.js';
+import { halfBitsOf, numberOfHalfBits } from '../../../../worker/formats/open-inference/elements.js';
 
 for (const [type, value, bits] of [
   ['FP16', 1, 0x3c00],

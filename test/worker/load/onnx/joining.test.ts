@@ -3,8 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Tensor, type Signature } from '../../../../protocol/values/tensor.js';
-import { mayJoin, rowsClaim, type RowsClaim } from '../../../../worker/load/onnx/joining.js';
-import type { DeclaredShape } from '../../../../worker/load/onnx/model-words.js';
+import {
+  mayJoin,
+  rowsClaim,
+  type RowsClaim,
+  type DeclaredShape,
+} from '../../../../worker/load/onnx/model-words.js';
 import { OnnxModel } from '../../../../worker/load/onnx/onnx-model.js';
 import type { Onnxruntime } from '../../../../worker/load/onnx/onnxruntime.js';
 
