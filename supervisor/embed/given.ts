@@ -6,8 +6,7 @@ import type { ProgramModelOptions, ProgramOptions } from '../../protocol/option-
 import { isObject } from '../options/read-objects.js';
 import { notAllowed, type OptionSource } from '../options/resolve.js';
 import { OPTIONS, type OptionName } from '../options/table.js';
-import { isLog, type GivenLog } from './house-log.js';
-import type { Prints } from './prints.js';
+import { isLog, type GivenLog, type Prints } from './house-log.js';
 
 /** Options of all functions of a program; the first of them decides. */
 const HOUSE_OPTIONS = [

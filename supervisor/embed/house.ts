@@ -24,8 +24,7 @@ import type { WorkerProgram } from '../runtimes/runtime.js';
 import { Closing } from '../server/host/closing.js';
 import { ModelHost, type HostPlan, type JobAnswers } from '../server/host/model-host.js';
 import { refuseOther, type GivenFunction } from './given.js';
-import { houseLog, type GivenLog } from './house-log.js';
-import { FunctionPrints, type Prints } from './prints.js';
+import { houseLog, type GivenLog, FunctionPrints, type Prints } from './house-log.js';
 
 /** A model of the house. */
 export interface Resident {

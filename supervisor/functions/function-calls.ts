@@ -15,7 +15,6 @@ import { rootOrOnlyRoute } from '../models/main-route.js';
 import type { Model } from '../models/model.js';
 import { FunctionSink, type Caller } from './function-sink.js';
 import type { FunctionCallOptions } from './function-types.js';
-import { SharedSignals } from './shared-signals.js';
 
 /** The formats of input and answer, by the name of a file of the worker's `formats/`. */
 const FORMATS = { v8: V8_VALUES, 'msgpack-values': MSGPACK_VALUES };
@@ -231,4 +230,40 @@ function cancelled(signal: AbortSignal): ServeError {
 /** The error of a call, or of a start, that never came to a worker. */
 export function notBegun(thrown: unknown): Error {
   return thrown instanceof ServeError ? asCallers(thrown, false) : (thrown as Error);
+}
+
+/** Listens to the signals of calls: once to each signal, however many calls it was given to, and no longer than they take. */
+class SharedSignals {
+  readonly #calls = new Map<
+    AbortSignal,
+    { readonly onAborts: Set<() => void>; readonly listener: () => void }
+  >();
+
+  /** Calls `onAbort` when the signal is aborted, unless the function returned is called before. The signal is not aborted yet. */
+  add(signal: AbortSignal, onAbort: () => void): () => void {
+    const { onAborts } = this.#calls.get(signal) ?? this.#listen(signal);
+    onAborts.add(onAbort);
+    return () => {
+      onAborts.delete(onAbort);
+      if (onAborts.size === 0) this.#leave(signal);
+    };
+  }
+
+  #listen(signal: AbortSignal) {
+    const onAborts = new Set<() => void>();
+    const listener = (): void => {
+      for (const onAbort of [...onAborts]) onAbort();
+    };
+    const shared = { onAborts, listener };
+    this.#calls.set(signal, shared);
+    signal.addEventListener('abort', listener, { once: true });
+    return shared;
+  }
+
+  #leave(signal: AbortSignal): void {
+    const shared = this.#calls.get(signal);
+    if (shared === undefined) return;
+    this.#calls.delete(signal);
+    signal.removeEventListener('abort', shared.listener);
+  }
 }

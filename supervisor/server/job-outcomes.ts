@@ -3,7 +3,7 @@ import { ServeError, isAppsRefusal } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/text/headers.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { callFacts } from '../dispatch/call.js';
-import { JOB_POSTS } from '../http/dialects/job-posts.js';
+import { postOf } from '../http/dialects/cog/prediction.js';
 import { BANANA_CLIENTS, clientHeaderNames } from '../http/access/client-headers.js';
 import { errorBody, statusOf } from '../http/answer/house-error.js';
 import { isJson } from '../http/call/find-route.js';
@@ -108,6 +108,12 @@ export function webhookOf(job: PostedJob): Webhook | null {
 }
 
 const JSON_TYPE = 'application/json';
+
+/**
+ * Make the bodies of webhooks of jobs, by the dialect of the call; null: none is sent. Other dialects post the app's answer.
+ * Not from their `index.ts`: webhooks that an earlier server left are posted before the dialects are loaded.
+ */
+const JOB_POSTS: ReadonlyMap<string, (job: PostedJob) => Buffer | null> = new Map([['cog', postOf]]);
 
 /** The error with which a job has ended; null if it succeeded. */
 function errorOf({ record: { end, begunAt } }: Pick<AnsweredJob, 'record'>): ServeError | null {

@@ -1,4 +1,4 @@
-/** Formats errors as the house dialect does; other dialects use it too. */
+/** Formats errors as the house dialect does, which other dialects use too, and as a text. */
 import { ERRORS, httpStatus, type ServeError } from '../../../protocol/errors.js';
 import { isBananaClient } from '../access/client-headers.js';
 import { SUPPORTED_CODINGS } from '../socket/receive-body.js';
@@ -67,4 +67,22 @@ export function headersOfStatus({ code, retryAfterS }: ServeError): Record<strin
     headers['Sec-WebSocket-Version'] = '13'; // RFC 6455 section 4.4
   }
   return headers;
+}
+
+/** An error of one field, `{"error": "..."}`, as KServe's protocols have them. The statuses are the house's, but for 422. */
+export function textFailure(error: ServeError, context: RequestContext | null): Failure {
+  const detail = exposedDetail(error, context);
+  const text = detail === '' ? textOf(error) : `${error.message}\n${detail}`;
+  return {
+    status: error.code === 'SERVE_INPUT_INVALID' ? 400 : statusOf(error),
+    headers: { 'Content-Type': 'application/json', ...headersOfStatus(error) },
+    body: Buffer.from(JSON.stringify({ error: text })),
+  };
+}
+
+/** The message with the wrong values of the input, for which there is no field, unless it has them already. */
+function textOf({ code, message, issues }: ServeError): string {
+  if (issues.length === 0 || code === 'SERVE_INPUT_INVALID') return message;
+  const places = issues.map(({ path, message: problem }) => `${path.join('.')}: ${problem}`);
+  return `${message} ${places.join('; ')}`;
 }

@@ -11,7 +11,7 @@ import type { RequestContext, Backend, ReadinessAnswer } from '../request/reques
 import { hiddenBecause } from '../access/app-words.js';
 import { BANANA_CLIENTS, isBananaClient } from '../access/client-headers.js';
 import { houseFailure } from '../answer/house-error.js';
-import type { AnswerContext, WriteAnswer } from '../answer/koa-answers.js';
+import type { WriteAnswer } from '../answer/koa-answers.js';
 import { modelNames } from '../call/find-model.js';
 import { pathTable } from '../call/path-table.js';
 import { HOUSE_ERROR } from '../openapi/errors.js';
@@ -23,6 +23,8 @@ import {
   methodMistake,
   refusal,
   writeMethods,
+  writeReadiness,
+  wrongMethod,
   type DefaultDialect,
   type NamedTarget,
   type Operation,
@@ -66,11 +68,6 @@ function readinessOf(backend: Backend, name: string): ReadinessAnswer {
   }
 }
 
-function writeReadiness(ctx: AnswerContext, { ready, body }: ReadinessAnswer): void {
-  ctx.status = ready ? 200 : 503;
-  ctx.body = body;
-}
-
 export const banana: DefaultDialect = {
   name: 'banana',
   ...BANANA_CLIENTS,
@@ -85,7 +82,7 @@ export const banana: DefaultDialect = {
     if (target instanceof ServeError) return { ...refusal(context, target), isGuess: true };
     if (target !== null) return routeOperation(context, target);
     if (findPage(path) === null) return guessRoute(context, models);
-    return { ...PAGE, act: { refuse: methodMistake(context, PAGE_METHODS) } };
+    return wrongMethod(context, PAGE_METHODS);
   },
 
   unclaimed(context, models) {

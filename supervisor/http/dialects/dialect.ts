@@ -6,12 +6,12 @@
 import { ServeError } from '../../../protocol/errors.js';
 import type { Models } from '../../models/models.js';
 import type { ClientHeaders } from '../access/client-headers.js';
-import type { WriteAnswer } from '../answer/koa-answers.js';
+import type { AnswerContext, WriteAnswer } from '../answer/koa-answers.js';
 import type { CallPlan } from '../call/call-plan.js';
 import type { NamedSchema } from '../openapi/errors.js';
 import type { DescribedOperation, DescribedServer } from '../openapi/operation.js';
 import type { CallPath, CalledRoute } from '../request/call-paths.js';
-import type { AnswerStyle, RequestContext } from '../request/request-context.js';
+import type { AnswerStyle, ReadinessAnswer, RequestContext } from '../request/request-context.js';
 import { writtenPath } from '../socket/request-facts.js';
 
 export type { CallPlan, ChooseRoute, NamedTarget, OpenedBody, Target } from '../call/call-plan.js';
@@ -91,11 +91,20 @@ export function methodMistake({ request: { method, url } }: RequestContext, meth
   return new ServeError('SERVE_METHOD_NOT_ALLOWED', `${writtenPath(url)} takes ${methods}, not ${method}.`);
 }
 
+/** Refuses a method that a path with these does not take. */
+export function wrongMethod(
+  context: RequestContext,
+  methods: string,
+  auth: Operation['auth'] = 'call',
+): Operation {
+  return { auth, counts: false, methods, act: { refuse: methodMistake(context, methods) } };
+}
+
 /** The operation of a path that takes nothing but calls. */
 export function callByPost(context: RequestContext, plan: () => CallPlan): Operation {
   const [auth, methods] = ['call', 'POST'] as const;
   if (context.request.method === methods) return { auth, counts: true, methods, act: plan() };
-  return { auth, counts: false, methods, act: { refuse: methodMistake(context, methods) } };
+  return wrongMethod(context, methods);
 }
 
 /** Answers `OPTIONS`. */
@@ -105,4 +114,10 @@ export function writeMethods(methods: string): WriteAnswer {
     ctx.set('Allow', methods);
     ctx.body = '';
   };
+}
+
+/** Answers a probe: by its status, and in words. */
+export function writeReadiness(ctx: AnswerContext, { ready, body }: ReadinessAnswer): void {
+  ctx.status = ready ? 200 : 503;
+  ctx.body = body;
 }

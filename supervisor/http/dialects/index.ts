@@ -18,12 +18,11 @@ import { inferenceDialect, mmsInference } from './mms/inference.js';
 import { mmsManagement } from './mms/management.js';
 import { mmsStyle } from './mms/answer-style.js';
 import { openApiDialect } from './openapi.js';
-import { openAi, openAiStyle } from './openai/openai.js';
+import { openAi, openAiStyle, rerank } from './openai/openai.js';
 import { openInference, openInferenceWithRepository } from './open-inference/open-inference.js';
 import { pageDialect } from './web-page/page.js';
 import { potassium } from './potassium/potassium.js';
 import { kserveV1, vertex } from './predict/predict.js';
-import { rerank } from './rerank/rerank.js';
 import { v1 } from './v1/v1.js';
 
 export interface Dialects {
@@ -33,12 +32,7 @@ export interface Dialects {
 }
 
 /** For clients that call a model by its task, and KServe's. Rerank has a path below `/v2`, which is Open Inference's: it comes first. */
-const TASK_DIALECTS: readonly Dialect[] = [
-  kserveV1,
-  openAi,
-  { ...rerank, ...openAiStyle },
-  { ...v1, ...openAiStyle },
-];
+const TASK_DIALECTS: readonly Dialect[] = [kserveV1, openAi, rerank, { ...v1, ...openAiStyle }];
 
 /** The house dialect comes first: a route of the app takes precedence. */
 export const MAIN_DIALECTS: Dialects = {

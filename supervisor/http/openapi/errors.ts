@@ -79,5 +79,5 @@ export const HOUSE_ERROR: NamedSchema = {
   schema: objectOf({ error: objectOf(ERROR_FIELDS, ['code', 'message', 'requestId', 'source', 'begun']) }),
 };
 
-/** The body of errors of one field (`answer/text-error.ts`). */
+/** The body of errors of one field (`textFailure`). */
 export const TEXT_ERROR: NamedSchema = { name: 'OpenInferenceError', schema: objectOf({ error: TEXT }) };

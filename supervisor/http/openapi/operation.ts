@@ -42,7 +42,7 @@ export interface ApiOperation {
 }
 
 export interface DescribedOperation extends Omit<ApiOperation, `x-${string}`> {
-  /** Percent-encoded (`writtenPath`); parameters are in braces. */
+  /** Percent-encoded (`encodedPath`); parameters are in braces. */
   readonly path: string;
   readonly method: string;
   /** As in the dialect's `Operation`. */
@@ -114,7 +114,7 @@ export function pathsOf(
 }
 
 /** Encodes a declared path as clients write it: then no brace in it is taken for a parameter. */
-export function writtenPath(path: string): string {
+export function encodedPath(path: string): string {
   return encodeURI(path).replace(/[?#]/g, encodeURIComponent);
 }
 

@@ -10,7 +10,7 @@ import { mainRouteOf } from '../../models/main-route.js';
 import { FIRST_VERSION, type FullModelRef } from '../../options/model-name.js';
 import { appSchema } from './app-schemas.js';
 import { CALL_FAILURES, HANDSHAKE_FAILURES } from './errors.js';
-import { operationIdOf, writtenPath, type DescribedOperation, type DescribedServer } from './operation.js';
+import { operationIdOf, encodedPath, type DescribedOperation, type DescribedServer } from './operation.js';
 import {
   BYTES,
   FREE,
@@ -43,7 +43,7 @@ function routeOperation(
   family = '',
 ): DescribedOperation {
   const [verb, words] = WORDS[route.kind];
-  const path = writtenPath(prefix + route.path);
+  const path = encodedPath(prefix + route.path);
   const description = `${words} ${route.path} of the model ${name}.`;
   const operationId = operationIdOf(verb, name, route.path, family);
   const common = { path, operationId, description, auth: 'call', ownsPath: true } as const;

@@ -3,7 +3,7 @@
  * views. The one for calls stays as it was left.
  */
 import { render } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useState, useRef } from 'preact/hooks';
 import { html, h, type VNode } from '../parts/html.js';
 import { LogsView } from '../logs/logs-view.js';
 import { TryView } from '../try/try-view.js';
@@ -13,8 +13,8 @@ import { WatchView } from '../watch/watch-view.js';
 import { withHidden } from '../watch/words.js';
 import { useAddress } from './address.js';
 import { header } from './header.js';
-import { KeyPrompt } from './key-prompt.js';
 import { startStore, type Store } from './store.js';
+import { keyField } from '../parts/controls.js';
 
 function Page(): VNode | null {
   const { view, wishes } = useAddress();
@@ -37,3 +37,30 @@ function Page(): VNode | null {
 const place = document.getElementById('page');
 if (place === null) throw new Error('index.html has no element for the page');
 render(h(Page, {}), place);
+
+/** Asks for the API key, which every request of the page needs then. */
+function KeyPrompt({ store }: { readonly store: Store }): VNode {
+  const [key, setKey] = useState('');
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    if (key.trim() !== '') store.useKey(key.trim());
+  };
+  const wasWrong = store.connection.state === 'needs key' && store.key !== '';
+  return html`<form class="panel key-prompt" onSubmit=${submit}>
+    <h2>This server needs an API key</h2>
+    <p class="muted">
+      It is kept for this tab until you close it, and sent to this server only. It is the value of
+      ${' '}<code>--api-key</code>.
+    </p>
+    <div class="row">
+      ${keyField('key', 'API key', key, wasWrong, setKey, {
+        ref: field,
+        'aria-describedby': wasWrong ? 'key-problem' : undefined,
+      })}
+      <button type="submit" class="primary">Use this key</button>
+    </div>
+    ${wasWrong && html`<p id="key-problem" class="problem" role="alert">The server does not know this key.</p>`}
+  </form>`;
+}

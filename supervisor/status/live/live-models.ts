@@ -1,4 +1,4 @@
-/** Describes workers and apps as they are now, for the page. */
+/** Describes workers, apps and the newest jobs as they are now, for the page. */
 import type { LoadedInfo } from '../../../protocol/wire/messages.js';
 import { mainRouteOf } from '../../models/main-route.js';
 import type { FindCallPaths } from '../../http/request/call-paths.js';
@@ -6,7 +6,9 @@ import type { WorkerStatus } from '../../models/model-status.js';
 import type { Registered } from '../../models/models.js';
 import type { WorkerHandle } from '../../processes/worker-handle.js';
 import type { Slot } from '../../slots/slot.js';
-import type { LiveDescription, LiveWorker } from '../live-types.js';
+import type { LiveDescription, LiveWorker, LiveJob } from '../live-types.js';
+import type { JobRecord } from '../../jobs/job-record.js';
+import { shownMessage } from '../../http/access/app-words.js';
 
 /** The description that an app gives of itself, and the facts that it follows from. */
 export interface DescribedApp {
@@ -76,4 +78,30 @@ function runningCall(worker: WorkerHandle | null): Pick<LiveWorker, 'runningMs' 
     runningMs: Math.round(performance.now() - beganAtMs),
     requestId: worker.lookUpRunningRequestId(),
   };
+}
+
+/** The messages of 100 jobs are sent to each viewer whenever one job changes; the job's own page has all of one. */
+export const MAX_MESSAGE_CHARS = 300;
+
+/** Without `showsWords` a job has no id: with an id, any client may read and cancel it. */
+export function describeJob(record: JobRecord, showsWords: boolean): LiveJob {
+  const { id, requestId, model, version, route, state, createdAt, progress, end } = record;
+  const error = end?.error ?? null;
+  return {
+    id: showsWords ? id : '',
+    requestId,
+    model,
+    version,
+    route,
+    state,
+    createdAt,
+    endedAt: end?.endedAt ?? null,
+    runMs: Math.round((end?.runMs ?? 0) * 100) / 100,
+    progress: progress === null || showsWords ? progress : { ...progress, text: '' },
+    error: error && { code: error.code, message: shortened(shownMessage(error, showsWords)) },
+  };
+}
+
+function shortened(message: string): string {
+  return message.length > MAX_MESSAGE_CHARS ? `${message.slice(0, MAX_MESSAGE_CHARS - 1)}…` : message;
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { V8_VALUES } from '../../../protocol/values/v8-values.js';
-import { ItemStream } from '../../../supervisor/functions/item-stream.js';
+import { ItemStream } from '../../../supervisor/functions/function-sink.js';
 
 function framed(values: readonly unknown[]): Buffer {
   return Buffer.concat(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { lineLog } from '../../../supervisor/observe/line-log.js';
+import { lineLog } from '../../../supervisor/observe/server-logs.js';
 import type { LogFile } from '../../../supervisor/observe/log-file.js';
 import type { OutputWriter } from '../../../supervisor/observe/output-writer.js';
 

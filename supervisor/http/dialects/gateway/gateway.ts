@@ -22,7 +22,7 @@ import {
 } from '../../openapi/operation.js';
 import { describedRoutes } from '../../openapi/routes.js';
 import { FREE } from '../../openapi/schemas.js';
-import { methodMistake, type Dialect, type Operation } from '../dialect.js';
+import { wrongMethod, type Dialect, type Operation } from '../dialect.js';
 import paths from './paths.json' with { type: 'json' };
 import { answerCheck, answerFeedback } from './question.js';
 import { failureReply } from './reply.js';
@@ -63,13 +63,7 @@ export const gateway: Dialect = {
   claim(context, models) {
     const actOf = PATHS.get(context.path);
     if (actOf === undefined) return null;
-    if (context.request.method !== 'POST')
-      return {
-        auth: 'call',
-        counts: false,
-        methods: METHODS,
-        act: { refuse: methodMistake(context, METHODS) },
-      };
+    if (context.request.method !== METHODS) return wrongMethod(context, METHODS);
     return {
       auth: 'body',
       counts: actOf === start || actOf === startAndWait,

@@ -9,7 +9,7 @@ import {
   operationIdOf,
   operationsOf,
   pathsOf,
-  writtenPath,
+  encodedPath,
   type ApiPaths,
   type DescribedOperation,
   type DescribedServer,
@@ -101,7 +101,7 @@ function callsOf(
     const versioned = isVersioned ? `Version${version}` : '';
     const common = {
       ...operation,
-      path: writtenPath(path.replace(NAME, name).replace(VERSION, version)),
+      path: encodedPath(path.replace(NAME, name).replace(VERSION, version)),
       operationId: operationIdOf(method === 'options' ? 'describe' : 'call', name, versioned, family),
       description: `${description} The model is ${name}.`,
     };

@@ -5,15 +5,13 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import { BANANA_CLIENTS } from '../../access/client-headers.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
-import { textFailure } from '../../answer/text-error.js';
+import { textFailure } from '../../answer/house-error.js';
 import { pathTable } from '../../call/path-table.js';
-import { TEXT_ERROR } from '../../openapi/errors.js';
+import { TEXT_ERROR, CALL_FAILURES } from '../../openapi/errors.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { writtenPath } from '../../socket/request-facts.js';
-import { methodMistake, refusal, type Dialect, type Operation } from '../dialect.js';
+import { refusal, wrongMethod, type Dialect, type Operation, type CallPlan } from '../dialect.js';
 import { calledModel, type PathParams } from './called-model.js';
-import { describeOpenInference } from './describe.js';
-import { callPaths, inferPlan } from './infer.js';
 import {
   allStatistics,
   listModels,
@@ -26,6 +24,20 @@ import {
   serverMetadata,
 } from './pages.js';
 import { index, load, unload } from './repository.js';
+import type { Model } from '../../../models/model.js';
+import { chooseRoute } from '../../call/find-route.js';
+import type { CallPath, CalledRoute } from '../../request/call-paths.js';
+import type { LoadedInfo } from '../../../../protocol/wire/messages.js';
+import {
+  operationIdOf,
+  operationsOf,
+  encodedPath,
+  type DescribedOperation,
+  type DescribedServer,
+} from '../../openapi/operation.js';
+import { describedRoutes } from '../../openapi/routes.js';
+import { DATATYPE } from '../../openapi/schemas.js';
+import paths from './paths.json' with { type: 'json' };
 
 const ROOT = '/v2';
 
@@ -47,7 +59,7 @@ function dialectWith(managesModels: boolean): Dialect {
       const { auth, methods } = operation;
       if (methods.split(', ').includes(context.request.method ?? ''))
         return { ...operation, act: act(context, found.params) };
-      return { auth, counts: false, methods, act: { refuse: methodMistake(context, methods) } };
+      return wrongMethod(context, methods, auth);
     },
     fail: (error, _requestId, context) => textFailure(error, context),
     callPaths,
@@ -136,3 +148,59 @@ function pathsOf(managesModels: boolean): Readonly<Record<string, OpenInferenceP
 
 export const openInference = dialectWith(false);
 export const openInferenceWithRepository = dialectWith(true);
+
+/** The format of both workers, by the name of its file. */
+const FORMAT = 'open-inference';
+
+/** `namesVersion`: the request names the version of the model. */
+export function inferPlan(model: Model, namesVersion: boolean): CallPlan {
+  const { name, version } = model.spec;
+  const target = { model, route: chooseRoute(name), namesVersion };
+  return { target, format: FORMAT, answer: FORMAT, dialectParams: { model: name, version } };
+}
+
+/** Calls take tensors, not the app's own input. */
+function callPaths({ model: { name, version }, route, isDefaultVersion, isMain }: CalledRoute): CallPath[] {
+  if (!isMain || route.kind !== 'handler') return [];
+  const versioned = { path: `/v2/models/${name}/versions/${version}/infer` };
+  return isDefaultVersion ? [{ path: `/v2/models/${name}/infer` }, versioned] : [versioned];
+}
+
+const OPERATIONS = operationsOf(paths, { datatype: DATATYPE });
+const CALLS = OPERATIONS.filter(({ path }) => path.endsWith('/infer'));
+const PAGES = OPERATIONS.filter((operation) => !CALLS.includes(operation));
+
+/** `managesModels`: with the paths of the model repository. */
+function* describeOpenInference(
+  { models, options: { openapiAll } }: DescribedServer,
+  managesModels: boolean,
+): Generator<DescribedOperation> {
+  const described = models.describe();
+  const takesTensors = ({ info }: { readonly info: LoadedInfo | null }): boolean =>
+    openapiAll || info?.signature !== undefined;
+  if (!openapiAll && !described.some(({ model }) => takesTensors(model))) return;
+  yield* PAGES.filter(({ auth }) => managesModels || auth !== 'management');
+  for (const { model, isDefault, isLeaving } of described) {
+    if (isLeaving || !takesTensors(model) || describedRoutes(model).main?.kind !== 'handler') continue;
+    for (const call of CALLS) if (isDefault || namesVersion(call)) yield callOf(call, model.spec);
+  }
+}
+
+function namesVersion({ path }: DescribedOperation): boolean {
+  return path.includes('{version}');
+}
+
+function callOf(
+  call: DescribedOperation,
+  { name, version }: { readonly name: string; readonly version: string },
+): DescribedOperation {
+  const filled = (text: string): string => text.replace('{model}', name).replace('{version}', version);
+  const versioned = namesVersion(call) ? `Version${version}` : '';
+  return {
+    ...call,
+    path: encodedPath(filled(call.path)),
+    operationId: operationIdOf('call', name, versioned, 'V2'),
+    description: filled(call.description),
+    failures: CALL_FAILURES,
+  };
+}

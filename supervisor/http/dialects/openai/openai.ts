@@ -1,4 +1,7 @@
-/** OpenAI's embeddings, which vector stores and agent frameworks call. The worker reads the body and writes the answer. */
+/**
+ * OpenAI's embeddings, which vector stores and agent frameworks call; and documents by their relevance, at the paths of
+ * Cohere's, Jina's and other clients. The worker reads the body and writes the answer. Errors are those of OpenAI's form.
+ */
 import { errorBody, exposedDetail, headersOfStatus, statusOf } from '../../answer/house-error.js';
 import { taskPlan } from '../../call/task-call.js';
 import { CALL_FAILURES } from '../../openapi/errors.js';
@@ -7,10 +10,16 @@ import { TEXT, objectOf } from '../../openapi/schemas.js';
 import type { AnswerStyle } from '../../request/request-context.js';
 import { callByPost, type Dialect } from '../dialect.js';
 import paths from './paths.json' with { type: 'json' };
+import rerankFile from './rerank.json' with { type: 'json' };
 
 const EMBEDDINGS = '/v1/embeddings';
 const MODEL_HEADER = 'X-Banana-Model';
 const OPERATIONS = operationsOf(paths).map((operation) => ({ ...operation, failures: CALL_FAILURES }));
+const RERANK_OPERATIONS = operationsOf(rerankFile).map((operation) => ({
+  ...operation,
+  failures: CALL_FAILURES,
+}));
+const RERANK_PATHS = Object.keys(rerankFile.paths);
 
 /** The house's errors with the fields that OpenAI's have besides. */
 export const openAiStyle: Pick<Dialect, 'headers' | 'errorBody' | 'fail' | 'owns'> = {
@@ -54,4 +63,17 @@ export const openAi: Dialect = {
     isMain && isDefaultVersion && task === 'embedding' ? [{ path: EMBEDDINGS }] : [],
   describe: (server) => (hasTask(server, 'embedding') ? OPERATIONS : []),
   clientHeaders: { readable: [MODEL_HEADER] },
+};
+
+export const rerank: Dialect = {
+  name: 'rerank',
+  ...openAiStyle,
+  paths: new Map(RERANK_PATHS.map((path) => [path, 'POST'])),
+  claim: (context, models) =>
+    RERANK_PATHS.includes(context.path)
+      ? callByPost(context, () => taskPlan(models, 'rerank', 'rerank'))
+      : null,
+  callPaths: ({ isMain, isDefaultVersion, task }) =>
+    isMain && isDefaultVersion && task === 'rerank' ? RERANK_PATHS.slice(0, 1).map((path) => ({ path })) : [],
+  describe: (server) => (hasTask(server, 'rerank') ? RERANK_OPERATIONS : []),
 };

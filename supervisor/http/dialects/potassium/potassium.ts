@@ -11,7 +11,7 @@ import { pathTable } from '../../call/path-table.js';
 import { HOUSE_ERROR } from '../../openapi/errors.js';
 import { describesClientsOf, operationsOf } from '../../openapi/operation.js';
 import type { RequestContext } from '../../request/request-context.js';
-import { methodMistake, type Dialect } from '../dialect.js';
+import { wrongMethod, type Dialect } from '../dialect.js';
 import { writeJob, writeJobs, writeResult } from './job-paths.js';
 import paths from './paths.json' with { type: 'json' };
 
@@ -50,7 +50,7 @@ export const potassium: Dialect = {
     const common = { auth: 'call', counts: isWarmUp && method === 'POST', methods } as const;
     if (methods.split(', ').includes(method))
       return { ...common, act: { write: (ctx) => write(ctx, context, found.params['id'] ?? '') } };
-    return isWarmUp ? { ...common, act: { refuse: methodMistake(context, methods) } } : null;
+    return isWarmUp ? wrongMethod(context, methods) : null;
   },
 
   fail: houseFailure,

@@ -2,21 +2,21 @@
  * KServe's first protocol, and Vertex AI's, which has the same bodies at paths that the platform names: a list of instances,
  * each of which is a call of the app. The worker reads the body, runs the app and writes the answer.
  */
-import { textFailure } from '../../answer/text-error.js';
-import { chooseRoute } from '../../call/choose-route.js';
+import { textFailure } from '../../answer/house-error.js';
+import { chooseRoute } from '../../call/find-route.js';
 import { defaultModel, findModel } from '../../call/find-model.js';
 import { pathTable } from '../../call/path-table.js';
 import { CALL_FAILURES, TEXT_ERROR } from '../../openapi/errors.js';
 import {
   operationIdOf,
   operationsOf,
-  writtenPath,
+  encodedPath,
   type DescribedOperation,
 } from '../../openapi/operation.js';
 import { describedRoutes } from '../../openapi/routes.js';
 import type { Model } from '../../../models/model.js';
 import { isRead } from '../../socket/request-facts.js';
-import { callByPost, type CallPlan, type Dialect, type Operation } from '../dialect.js';
+import { callByPost, writeReadiness, type CallPlan, type Dialect, type Operation } from '../dialect.js';
 import paths from './paths.json' with { type: 'json' };
 
 const PREDICT = '/v1/models/{model}:predict';
@@ -84,13 +84,7 @@ const HEALTH: Operation = {
   auth: 'none',
   counts: false,
   methods: 'GET, HEAD',
-  act: {
-    write(ctx, { backend }) {
-      const { ready, body } = backend.readiness();
-      ctx.status = ready ? 200 : 503;
-      ctx.body = body;
-    },
-  },
+  act: { write: (ctx, { backend }) => writeReadiness(ctx, backend.readiness()) },
 };
 
 /** None for a model without a route that takes such a call. */
@@ -102,7 +96,7 @@ function describedCall(model: Model, path: string, family: string): DescribedOpe
   const inputs = { type: 'array', minItems: 1, items: input };
   return operationsOf(paths, { inputs, outputs: { type: 'array', items: output } }).map((call) => ({
     ...call,
-    path: writtenPath(path),
+    path: encodedPath(path),
     operationId: operationIdOf('call', name, '', family),
     description: `${call.description} The model is ${name}.`,
     failures: CALL_FAILURES,

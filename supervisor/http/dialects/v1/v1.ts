@@ -7,7 +7,7 @@ import type { WriteAnswer } from '../../answer/koa-answers.js';
 import { modelNames } from '../../call/find-model.js';
 import { pathTable } from '../../call/path-table.js';
 import { operationsOf } from '../../openapi/operation.js';
-import { methodMistake, type Dialect } from '../dialect.js';
+import { wrongMethod, type Dialect } from '../dialect.js';
 import file from './paths.json' with { type: 'json' };
 
 const METHODS = 'GET, HEAD';
@@ -43,14 +43,10 @@ export const v1: Omit<Dialect, 'fail'> = {
   claim(context) {
     const found = find(context.path);
     if (found === null) return null;
-    const common = { auth: 'call', counts: false, methods: METHODS } as const;
-    if (!METHODS.split(', ').includes(context.request.method ?? ''))
-      return { ...common, act: { refuse: methodMistake(context, METHODS) } };
+    if (!METHODS.split(', ').includes(context.request.method ?? '')) return wrongMethod(context, METHODS);
     const { model } = found.params;
-    return {
-      ...common,
-      act: { write: model === undefined ? writeList : writeOne(model.replaceAll('%2F', '/')) },
-    };
+    const write = model === undefined ? writeList : writeOne(model.replaceAll('%2F', '/'));
+    return { auth: 'call', counts: false, methods: METHODS, act: { write } };
   },
   describe: ({ models, options: { openapiAll } }) =>
     openapiAll || models.describe().some(({ model }) => model.info?.task !== undefined) ? OPERATIONS : [],

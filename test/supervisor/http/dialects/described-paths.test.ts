@@ -31,9 +31,9 @@ const FILES: readonly (readonly [file: string, dialects: readonly string[]])[] =
   ['mms/description.json', ['mms', 'mms-management']],
   ['open-inference/paths.json', ['open-inference']],
   ['openai/paths.json', ['openai']],
+  ['openai/rerank.json', ['rerank']],
   ['potassium/paths.json', ['potassium']],
   ['predict/paths.json', ['kserve-v1']],
-  ['rerank/paths.json', ['rerank']],
   ['v1/paths.json', ['v1']],
   ['web-page/paths.json', ['page']],
 ];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ERRORS, ServeError, type ErrorCode } from '../../../../protocol/errors.js';
-import { closeCodeOf, closeReason } from '../../../../supervisor/http/websocket/closing.js';
+import { closeCodeOf, closeReason } from '../../../../supervisor/http/websocket/websocket-call.js';
 
 test('every error has a close code that a server may send', () => {
   for (const code of Object.keys(ERRORS) as ErrorCode[]) {

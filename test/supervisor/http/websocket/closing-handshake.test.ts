@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import type { WebSocket } from 'ws';
-import { startClosing } from '../../../../supervisor/http/websocket/closing.js';
+import { startClosing } from '../../../../supervisor/http/websocket/websocket-call.js';
 
 function setUp(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] });

@@ -5,8 +5,7 @@ import { ServeError } from '../../../../protocol/errors.js';
 import type { CountedRequest } from '../../../../supervisor/http/request/request-context.js';
 import type { Model } from '../../../../supervisor/models/model.js';
 import type { WorkerDeath } from '../../../../supervisor/processes/worker-death.js';
-import { LiveFeed } from '../../../../supervisor/status/live/live-feed.js';
-import { MOST_VIEWERS } from '../../../../supervisor/status/live/viewers.js';
+import { LiveFeed, MOST_VIEWERS } from '../../../../supervisor/status/live/live-feed.js';
 import { FakeViewer, eventsIn, fakeModel, fakeServer, type FakeServer } from './fake-server.js';
 
 function feedOf(models: Model[] = [fakeModel('m')]): { feed: LiveFeed; server: FakeServer } {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
 import { keptError, type JobRecord } from '../../../../supervisor/jobs/job-record.js';
 import { begun, settled } from '../../../../supervisor/jobs/job-rules.js';
-import { MAX_MESSAGE_CHARS, describeJob } from '../../../../supervisor/status/live/live-jobs.js';
+import { MAX_MESSAGE_CHARS, describeJob } from '../../../../supervisor/status/live/live-models.js';
 import { newStoredJob } from '../../jobs/stored-jobs.js';
 
 function newRecord(id: string): JobRecord {

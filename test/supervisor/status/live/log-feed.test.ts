@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { collectNow } from '../../../../supervisor/memory/gc.js';
 import { RecentLines } from '../../../../supervisor/observe/recent-lines.js';
 import type { LiveLines } from '../../../../supervisor/status/live-types.js';
-import { LogFeed } from '../../../../supervisor/status/live/log-feed.js';
+import { LogFeed } from '../../../../supervisor/status/live/live-feed.js';
 import { FakeViewer } from './fake-server.js';
 
 function feedOf(t: TestContext): { feed: LogFeed; lines: RecentLines } {

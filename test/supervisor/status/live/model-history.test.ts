@@ -1,7 +1,7 @@
 /** The samples of a model in the last ten minutes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ModelHistory, SECONDS_KEPT } from '../../../../supervisor/status/live/model-history.js';
+import { ModelHistory, SECONDS_KEPT } from '../../../../supervisor/status/live/model-meter.js';
 import { liveSample } from '../../../helpers/live-data.js';
 
 function filled(seconds: number): ModelHistory {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Route } from '../../../../../protocol/wire/messages.js';
 import type { ChooseRoute, Target } from '../../../../../supervisor/http/dialects/dialect.js';
-import { inferPlan } from '../../../../../supervisor/http/dialects/open-inference/infer.js';
+import { inferPlan } from '../../../../../supervisor/http/dialects/open-inference/open-inference.js';
 import type { Model } from '../../../../../supervisor/models/model.js';
 
 const MODEL = { spec: { name: 'm', version: '3' } } as unknown as Model;

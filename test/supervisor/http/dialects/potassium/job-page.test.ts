@@ -5,7 +5,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { jobEvents } from '../../../../../supervisor/http/dialects/potassium/job-events.js';
+import { jobEvents } from '../../../../../supervisor/http/dialects/potassium/job-paths.js';
 import {
   MAX_INCLUDED_BYTES,
   describeJob,
