@@ -37,7 +37,7 @@ from potassium import send_webhook
 class InputsOfCall(unittest.TestCase):
     def test_answers_stand_at_the_places_of_their_inputs(self) -> None:
         answers: List[Any] = []
-        whole: Any = SimpleNamespace(accepted=lambda output: output, answer=answers.append)
+        whole: Any = SimpleNamespace(accepted=lambda output: output, answer=answers.append, call=None, ctx=None)
         parts = parts_of(whole, Inputs("instances", ["a", "b", "c"], 3))
         for at in (2, 0, 1):
             self.assertIsNone(parts[at].answer(parts[at].input))

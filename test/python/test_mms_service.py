@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, List
 from unittest import mock
 
-from mms_support import FakeCtx, Loaded, module_of
+from mms_support import FakeCtx, Loaded, call_of, module_of
 
 from banana_worker.adapters.mms_service import from_service
 from banana_worker.protocol.errors import ServeError
 from banana_worker.formats.reply import ResultBody, StreamBody
+from banana_worker.reply.answer import answer_of
 from mms.context import ReadItem
 
 
@@ -348,6 +349,11 @@ class AnswersTest(ServiceCase):
         self.assertEqual([now.body, late.body, str(failed)], [ResultBody("now"), ResultBody("late"), "mine"])
 
 
+def chunks_of(answer: Any) -> Any:
+    streamed: Any = answer_of(answer, call_of())
+    return streamed.chunks
+
+
 class StreamsTest(ServiceCase):
     STREAMS = (
         "def words(context):\n  yield 'one '\n  context.metrics.add_counter('Words', 1, 0)\n  yield 'two'\n"
@@ -359,14 +365,14 @@ class StreamsTest(ServiceCase):
         loaded = self.started(self.STREAMS)
         answers = self.run_batch(loaded, 1, 2)
         self.assertTrue(all(isinstance(one.body, StreamBody) and one.body.type_from_chunk for one in answers))
-        self.assertEqual(list(answers[0].body[0]), ["one ", "two"])
+        self.assertEqual(list(chunks_of(answers[0])), [b"one ", b"two"])
         self.assertEqual([(one.name, one.call_ids) for one in loaded.metrics], [("Words", [0])])
         self.assertFalse(self.ctxs[0].forgotten, "another stream of the batch runs")
 
         async def read_all() -> List[Any]:
-            return [chunk async for chunk in answers[1].body[0]]
+            return [chunk async for chunk in chunks_of(answers[1])]
 
-        self.assertEqual(asyncio.run(read_all()), ["three"])
+        self.assertEqual(asyncio.run(read_all()), [b"three"])
         self.assertTrue(self.ctxs[0].forgotten)
 
     def test_a_stream_that_ends_while_the_next_batch_runs_takes_nothing_from_it(self) -> None:
@@ -379,16 +385,17 @@ class StreamsTest(ServiceCase):
             "  data[0]['body']()\n"
             "  return ['made']"
         )
-        stream = self.run_batch(loaded, None)[0].body[0]
+        stream = chunks_of(self.run_batch(loaded, None)[0])
         (answer,) = self.run_batch(loaded, stream.close)
         self.assertEqual((answer.head.status, answer.head.phrase), (201, "Made"))
 
     def test_a_stream_that_never_began_ends_when_it_is_closed(self) -> None:
         loaded = self.started(self.STREAMS)
         answers = self.run_batch(loaded, 1, 2)
-        answers[0].body[0].close()
-        answers[0].body[0].close()
-        asyncio.run(answers[1].body[0].aclose())
+        first, second = map(chunks_of, answers)
+        first.close()
+        first.close()
+        asyncio.run(second.aclose())
         self.assertTrue(self.ctxs[1].forgotten)
 
 

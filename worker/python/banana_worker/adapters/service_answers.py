@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, AsyncIterator, Callable, Iterator, List
+from typing import Any, Callable, List
 
 from mms.context import Context
 
@@ -54,68 +54,14 @@ class _OpenStreams:
         if self._count == 0:
             self._on_all_ended()
 
-    def watch(self, items: Any) -> Any:
-        """The iterator, which is counted until it ends or is closed."""
+    def open(self) -> Callable[[], None]:
+        """Counts one more. Returns the function to call when it has ended."""
         self._count += 1
-        return _WatchedAsync(items, self._ended) if hasattr(items, "__anext__") else _Watched(items, self._ended)
+        return self._ended
 
     def _ended(self) -> None:
         self._on_stream_end()
         self.close()
-
-
-class _Ending:
-    """Reports the end of an iterator once. A generator would not do: closing one that never started runs nothing."""
-
-    def __init__(self, items: Any, on_end: Callable[[], None]) -> None:
-        self._items = items
-        self._on_end = on_end
-        self._has_ended = False
-
-    def _end(self) -> None:
-        if not self._has_ended:
-            self._has_ended = True
-            self._on_end()
-
-
-class _Watched(_Ending):
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        try:
-            return next(self._items)
-        except BaseException:
-            self._end()
-            raise
-
-    def close(self) -> None:
-        try:
-            close = getattr(self._items, "close", None)
-            if close is not None:
-                close()
-        finally:
-            self._end()
-
-
-class _WatchedAsync(_Ending):
-    def __aiter__(self) -> AsyncIterator[Any]:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self._items.__anext__()
-        except BaseException:
-            self._end()
-            raise
-
-    async def aclose(self) -> None:
-        try:
-            aclose = getattr(self._items, "aclose", None)
-            if aclose is not None:
-                await aclose()
-        finally:
-            self._end()
 
 
 def _results_of(returned: object, items: int) -> List[Any]:
@@ -145,7 +91,7 @@ def _answer_of(result: Any, context: Context, idx: int, open_streams: _OpenStrea
     items = iterator_of(result)
     if items is None:
         return Reply(head, ResultBody(result))
-    return Reply(head, StreamBody(open_streams.watch(items), type_from_chunk=head.content_type == ""))
+    return Reply(head, StreamBody(items, type_from_chunk=head.content_type == "", on_end=open_streams.open()))
 
 
 _PLAIN_HEAD = ReplyHead()

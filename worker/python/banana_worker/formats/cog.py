@@ -6,13 +6,12 @@ import json
 import time
 from base64 import b64encode
 from datetime import datetime, timezone
-from typing import Any, AsyncIterator, Iterator, List, Optional
+from typing import Any, List, Optional
 from urllib.parse import parse_qs
 
 from banana_worker.formats import AnyExchange
-from banana_worker.formats.reply import BytesBody, Reply, StreamBody, error_text
+from banana_worker.formats.reply import BytesBody, Reply, StreamBody, assert_no_error
 from banana_worker.formats.task_bodies import bad_field, fields_of
-from banana_worker.protocol.errors import ServeError
 from banana_worker.text.header_params import media_type
 from banana_worker.values.conversions import PNG_TYPE, is_image, png_bytes
 from banana_worker.values.json_encoding import json_text
@@ -46,42 +45,18 @@ class Exchange(AnyExchange):
 
     def write(self, answer: Reply) -> Reply:
         head, body = answer.head, answer.body
-        if head.status >= 400:
-            text = "" if isinstance(body, StreamBody) else error_text(head.content_type, body)
-            raise ServeError("SERVE_HTTP_ERROR", text, status=head.status)
+        assert_no_error(answer)
         own = head._replace(content_type="application/json")
         if not isinstance(body, StreamBody):
             return Reply(own, BytesBody(self._prediction(_output_of(body, head.content_type))))
         kind = None if body.by_accept else head.content_type
-        is_async = hasattr(type(body.items), "__anext__")
-        collect = self._collected_later if is_async else self._collected
-        return Reply(own, StreamBody(collect(body.items, kind)))
+        items: List[Any] = []
 
-    def _collected(self, items: Any, kind: Optional[str]) -> Iterator[bytes]:
-        """One item, once all have come: until then it fails as a whole. Empty ones between let a cancelled call end.
-        `kind`: of a response, whose bytes are one body; None for values of the app, which are a list."""
-        all_items: List[Any] = []
-        try:
-            for item in items:
-                all_items.append(item)
-                yield b""
-        finally:
-            close = getattr(items, "close", None)
-            if callable(close):
-                close()
-        yield self._prediction(_list_of(all_items, kind))
+        def collect(item: object) -> bytes:
+            items.append(item)
+            return b""  # lets a cancelled call end
 
-    async def _collected_later(self, items: Any, kind: Optional[str]) -> AsyncIterator[bytes]:
-        all_items: List[Any] = []
-        try:
-            async for item in items:
-                all_items.append(item)
-                yield b""
-        finally:
-            close: Any = getattr(items, "aclose", None)
-            if close is not None:
-                await close()
-        yield self._prediction(_list_of(all_items, kind))
+        return Reply(own, body._replace(encode=collect, last=lambda: self._prediction(_list_of(items, kind))))
 
     def _prediction(self, output: str) -> bytes:
         """The front knows the other facts about a job."""
@@ -107,6 +82,7 @@ def _output_of(body: Any, content_type: str) -> str:
 
 
 def _list_of(items: List[Any], kind: Optional[str]) -> str:
+    """`kind`: of a response, whose bytes are one body; None for values of the app, which are a list."""
     if kind is not None and all(isinstance(item, _BYTES) for item in items):
         return _body_text(b"".join(items), kind)
     return f"[{','.join(map(_text_of, items))}]"

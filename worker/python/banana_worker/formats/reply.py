@@ -50,12 +50,39 @@ class StreamBody(NamedTuple):
     by_accept: bool = False
     # Makes bytes of each item; None: its type says how.
     encode: Optional[Callable[[object], bytes]] = None
+    # Makes the last chunk, behind those of the items.
+    last: Optional[Callable[[], bytes]] = None
+    # Called once, when the items have ended, failed or were closed.
+    on_end: Optional[Callable[[], None]] = None
 
 
 class Reply:
     def __init__(self, head: ReplyHead, body: Union[ValueBody, JsonBody, ResultBody, BytesBody, StreamBody]) -> None:
         self.head = head
         self.body = body
+
+
+def close_items(items: Any) -> None:
+    """Closes a stream, so that its `finally` blocks run."""
+    close = getattr(items, "close", None)
+    if callable(close):
+        close()
+
+
+async def close_async_items(items: Any) -> None:
+    """`close_items` for an async iterator."""
+    close = getattr(items, "aclose", None)
+    closing: Any = close() if callable(close) else None
+    if hasattr(type(closing), "__await__"):
+        await closing
+
+
+def close_unsent(body: Any) -> None:
+    """Closes the stream of a body, if it is one, that no client gets."""
+    if isinstance(body, StreamBody):
+        close_items(body.items)
+        if body.on_end is not None:
+            body.on_end()
 
 
 # Far more than any client reads (curl 300 KiB, Node 16 KiB), far less than a frame's head holds.

@@ -3,11 +3,20 @@ client accepts."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Tuple, Union
+from typing import Any, Callable, NamedTuple, Optional, Tuple, Union
 
 from banana_worker.formats import BY_ACCEPT, AnyExchange, format_named
 from banana_worker.protocol.messages import Call
-from banana_worker.formats.reply import BytesBody, JsonBody, Reply, ReplyHead, ResultBody, StreamBody, ValueBody
+from banana_worker.formats.reply import (
+    BytesBody,
+    JsonBody,
+    Reply,
+    ReplyHead,
+    ResultBody,
+    StreamBody,
+    ValueBody,
+    close_unsent,
+)
 from banana_worker.reply.response import Response, reply_of_response
 from banana_worker.reply.stream import (
     AsyncChunks,
@@ -58,9 +67,7 @@ def written_answer(output: object, call: Call, exchange: AnyExchange) -> Answer:
     try:
         return _reply_answer(exchange.write(reply), call)
     except BaseException:
-        close = getattr(reply.body.items, "close", None) if isinstance(reply.body, StreamBody) else None
-        if callable(close):
-            close()
+        close_unsent(reply.body)
         raise
 
 
@@ -126,12 +133,14 @@ def _reply_answer(reply: Reply, call: Call) -> Answer:
         content_type, data = _result(body.value, call)
         return WholeAnswer(head if head.content_type else head._replace(content_type=content_type), data)
     if body.encode is not None:
-        return _streamed(body.items, ItemEncoder(lambda first: head, body.encode))
-    return _streamed(body.items, encoder_for(call.accept) if body.by_accept else raw_items(head, body.type_from_chunk))
+        encoder = ItemEncoder(lambda first: head, body.encode, body.last)
+    else:
+        encoder = encoder_for(call.accept) if body.by_accept else raw_items(head, body.type_from_chunk)
+    return _streamed(body.items, encoder, body.on_end)
 
 
-def _streamed(items: Any, encoder: ItemEncoder) -> StreamedAnswer:
-    chunks = chunks_of(items, encoder)
+def _streamed(items: Any, encoder: ItemEncoder, on_end: Optional[Callable[[], None]] = None) -> StreamedAnswer:
+    chunks = chunks_of(items, encoder, on_end)
     return StreamedAnswer(lambda: chunks.head, chunks)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, AsyncIterator, Callable, Iterator, Optional, Union
+from typing import Any, AsyncIterator, Callable, Iterator, NamedTuple, Optional, Union
 
-from banana_worker.formats.reply import ReplyHead
+from banana_worker.formats.reply import ReplyHead, close_async_items, close_items
 from banana_worker.text.charsets import utf8
 from banana_worker.values.json_encoding import json_bytes
 
@@ -26,13 +26,14 @@ def iterator_of(value: object) -> Optional[AnyIterator]:
     return value.__aiter__() if hasattr(kind, "__aiter__") else None  # type: ignore[attr-defined]
 
 
-class ItemEncoder:
+class ItemEncoder(NamedTuple):
     """Encodes the items of one stream as bytes."""
 
-    def __init__(self, head_for: Callable[[object], ReplyHead], item: Callable[[object], bytes]) -> None:
-        self.head_for = head_for
-        """Makes the head of the reply from the first item, or from NOTHING if there is none."""
-        self.item = item
+    # Makes the head of the reply from the first item, or from NOTHING if there is none.
+    head_for: Callable[[object], ReplyHead]
+    item: Callable[[object], bytes]
+    # Makes the chunk behind all items, if there is one.
+    last: Optional[Callable[[], bytes]] = None
 
 
 def encoder_for(accept: str) -> ItemEncoder:
@@ -99,15 +100,31 @@ _CHUNKS = ItemEncoder(lambda first: ReplyHead(200, chunk_type(first)), _chunk)
 class Chunks:
     """The chunks of a stream. `head` is that of the reply once the first chunk, or the end, has come."""
 
-    def __init__(self, iterator: Any, encoder: ItemEncoder) -> None:
+    def __init__(self, iterator: Any, encoder: ItemEncoder, on_end: Optional[Callable[[], None]]) -> None:
         self.head = ReplyHead()
         self._iterator = iterator
         self._encoder = encoder
+        self._last = encoder.last
+        self._on_end = on_end
         self._began = False
 
     def _begin(self, first: object) -> None:
         self.head = self._encoder.head_for(first)
         self._began = True
+
+    def _end(self) -> None:
+        """The items have ended, in any way."""
+        on_end, self._on_end = self._on_end, None
+        if on_end is not None:
+            on_end()
+
+    def _last_chunk(self) -> Optional[bytes]:
+        """The chunk behind all items; None if there is none, or if it was returned before."""
+        last, self._last = self._last, None
+        data = None if last is None else last()
+        if not self._began:
+            self._begin(NOTHING)
+        return data
 
 
 class SyncChunks(Chunks):
@@ -119,10 +136,12 @@ class SyncChunks(Chunks):
     def __next__(self) -> bytes:
         try:
             item = next(self._iterator)
-        except StopIteration:
-            if not self._began:
-                self._begin(NOTHING)
-            raise
+        except BaseException as over:
+            self._end()
+            last = self._last_chunk() if isinstance(over, StopIteration) else None
+            if last is None:
+                raise
+            return last
         try:
             data = self._encoder.item(item)
         except Exception:
@@ -134,9 +153,10 @@ class SyncChunks(Chunks):
 
     def close(self) -> None:
         """Ends the app's iterator early, so that its `finally` blocks run."""
-        close = getattr(self._iterator, "close", None)
-        if callable(close):
-            close()
+        try:
+            close_items(self._iterator)
+        finally:
+            self._end()
 
 
 class AsyncChunks(Chunks):
@@ -148,10 +168,12 @@ class AsyncChunks(Chunks):
     async def __anext__(self) -> bytes:
         try:
             item = await self._iterator.__anext__()
-        except StopAsyncIteration:
-            if not self._began:
-                self._begin(NOTHING)
-            raise
+        except BaseException as over:
+            self._end()
+            last = self._last_chunk() if isinstance(over, StopAsyncIteration) else None
+            if last is None:
+                raise
+            return last
         try:
             data = self._encoder.item(item)
         except Exception:
@@ -163,16 +185,18 @@ class AsyncChunks(Chunks):
 
     async def aclose(self) -> None:
         """Ends the app's iterator early, so that its `finally` blocks run."""
-        close = getattr(self._iterator, "aclose", None)
-        closing: Any = close() if callable(close) else None
-        if hasattr(type(closing), "__await__"):
-            await closing
+        try:
+            await close_async_items(self._iterator)
+        finally:
+            self._end()
 
 
-def chunks_of(iterator: Any, encoder: ItemEncoder) -> Union[SyncChunks, AsyncChunks]:
-    """The chunks of an iterator of either kind."""
+def chunks_of(
+    iterator: Any, encoder: ItemEncoder, on_end: Optional[Callable[[], None]] = None
+) -> Union[SyncChunks, AsyncChunks]:
+    """The chunks of an iterator of either kind. `on_end` is called once, when its items have ended in any way."""
     kind = AsyncChunks if hasattr(type(iterator), "__anext__") else SyncChunks
-    return kind(iterator, encoder)
+    return kind(iterator, encoder, on_end)
 
 
 def asks_for(accept: str, content_type: str) -> bool:

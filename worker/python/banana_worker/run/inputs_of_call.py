@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from banana_worker.failures.thrown import is_a
 from banana_worker.formats import Inputs
-from banana_worker.formats.reply import Reply, ReplyHead, StreamBody, ValueBody, assert_no_error, value_of
+from banana_worker.formats.reply import close_unsent, Reply, ReplyHead, StreamBody, ValueBody, assert_no_error, value_of
 from banana_worker.protocol.errors import ServeError
-from banana_worker.protocol.messages import Call
 from banana_worker.reply.answer import reply_of
 from banana_worker.reply.response import Response
-from banana_worker.run.call_context import CallContext
 
 if TYPE_CHECKING:
     from banana_worker.run.running_call import RunningCall
@@ -27,25 +25,17 @@ def parts_of(whole: RunningCall, inputs: Inputs) -> List[Part]:
 class Part:
     """An input that the app gets as a call, with the members of `RunningCall` that its run needs."""
 
-    __slots__ = ("whole", "input", "_inputs", "_at", "_values")
+    __slots__ = ("whole", "call", "ctx", "input", "_inputs", "_at", "_values")
     socket = None
     stream = None
 
     def __init__(self, whole: RunningCall, inputs: Inputs, at: int, values: Dict[int, Any]) -> None:
         """`values`: of the answers so far, by the places of their inputs."""
-        self.whole = whole
+        self.whole, self.call, self.ctx = whole, whole.call, whole.ctx
         self.input = inputs.values[at]
         self._inputs = inputs
         self._at = at
         self._values = values
-
-    @property
-    def call(self) -> Call:
-        return self.whole.call
-
-    @property
-    def ctx(self) -> CallContext:
-        return self.whole.ctx
 
     @property
     def cancelled(self) -> bool:
@@ -66,9 +56,7 @@ class Part:
             return raised
         reply = reply_of(self.whole.accepted(output))
         if isinstance(reply.body, StreamBody):
-            close = getattr(reply.body.items, "close", None)
-            if callable(close):
-                close()
+            close_unsent(reply.body)
             message = "This app streams its answer; a call of its own route gets it."
             raise ServeError("SERVE_HTTP_ERROR", message, status=400)
         assert_no_error(reply)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator
 
+from banana_worker.formats.reply import close_async_items, close_items
 from banana_worker.process.channel import BytesLike, Channel, frame
 from banana_worker.process.event_loop import clean_up
 from banana_worker.process.outgoing import Outgoing
@@ -52,7 +53,7 @@ class StreamSender:
                     yield
             self._begin()
         finally:
-            _close(chunks)
+            close_items(chunks)
 
     async def send_beside(self) -> None:
         """Sends every chunk, of an iterator of either kind, while the event loop goes on."""
@@ -83,9 +84,8 @@ class StreamSender:
                     return
             self._begin()
         finally:
-            close: Any = getattr(chunks, "aclose", None)
-            if close is not None:
-                await (clean_up(close()) if has_left else close())
+            closing = close_async_items(chunks)
+            await (clean_up(closing) if has_left else closing)
 
     def end(self, run_ms: float) -> None:
         """Sends the stream's end, and its head if no chunk did."""
@@ -112,10 +112,3 @@ class StreamSender:
 def _bytes_of(chunk: BytesLike) -> memoryview:
     view = memoryview(chunk)
     return view if view.contiguous and view.format == "B" and view.ndim == 1 else memoryview(view.tobytes())
-
-
-def _close(chunks: Any) -> None:
-    """Closes it, so that its `finally` blocks run."""
-    close = getattr(chunks, "close", None)
-    if close is not None:
-        close()
