@@ -53,8 +53,7 @@ def running_with(channel: Channel, body: bytes = b"", **fields: Any) -> RunningC
         channel=channel,
         waits=waits,
         shared=SimpleNamespace(log=None, metrics=SimpleNamespace(send=lambda: None), worker=None),
-        max_output_bytes=1000,
-        stream_window_bytes=1000,
+        spec=SimpleNamespace(max_output_bytes=1000, stream_window_bytes=1000),
         app=app,
     )
     return RunningCall(host, WaitingCall(call_with(**fields), body))

@@ -7,8 +7,9 @@ to the client. Out: messages leave in the order of `send`, in parts, within the 
 from __future__ import annotations
 
 import collections
+import contextlib
 import threading
-from typing import Any, Deque, List, Optional, Tuple, Union
+from typing import Any, Callable, Deque, Generator, List, Optional, Tuple, Union
 
 from banana_worker.process.channel import Channel
 from banana_worker.process.waits import Waits
@@ -65,46 +66,50 @@ class CallSocket:
         """Waits for the client's next message, in order; returns None once the client has left, or `close` was
         called."""
         while True:
-            is_over = self._is_over()  # checked first: the client may send a message and then leave
-            taken, received = self._take()
-            if taken is not None or is_over:
+            is_settled, taken = self._receive_now()
+            if is_settled:
                 return taken
-            self._report_waiting(received)
             self._waits.wait(self._has_news)
 
     async def receive_async(self) -> Optional[Message]:
         """`receive` that lets the event loop go on."""
         while True:
-            is_over = self._is_over()
-            taken, received = self._take()
-            if taken is not None or is_over:
+            is_settled, taken = self._receive_now()
+            if is_settled:
                 return taken
-            self._report_waiting(received)
             await self._waits.wait_async(self._has_news)
+
+    def _receive_now(self) -> Tuple[bool, Optional[Message]]:
+        """Whether the app need not wait, and the next message if there is one."""
+        is_over = self._is_over()  # checked first: the client may send a message and then leave
+        taken, received = self._take()
+        if taken is not None or is_over:
+            return True, taken
+        self._report_waiting(received)
+        return False, None
 
     def send(self, message: Message) -> None:
         """Returns when the message is on its way to the client. @raises ClosedSocket, TypeError"""
-        view, is_text = _encoded(message)
-        self._waits.wait(self._may_send)
-        while not self._begin_sending():
-            self._waits.wait(self._may_send)
-        try:
-            while self._send_part(view, is_text):
-                view = view[MAX_FRAGMENT_BYTES:]
-                self._waits.wait(self._credit.may_go_on)
-        finally:
-            self._end_sending()
+        with contextlib.closing(self._sending(message)) as conditions:
+            for condition in conditions:
+                self._waits.wait(condition)
 
     async def send_async(self, message: Message) -> None:
         """`send` that lets the event loop go on while there is no credit."""
+        with contextlib.closing(self._sending(message)) as conditions:
+            for condition in conditions:
+                await self._waits.wait_async(condition)
+
+    def _sending(self, message: Message) -> Generator[Callable[[], bool], None, None]:
+        """Sends the message. Yields each condition that has to be true before it goes on."""
         view, is_text = _encoded(message)
-        await self._waits.wait_async(self._may_send)
+        yield self._may_send
         while not self._begin_sending():
-            await self._waits.wait_async(self._may_send)
+            yield self._may_send
         try:
             while self._send_part(view, is_text):
                 view = view[MAX_FRAGMENT_BYTES:]
-                await self._waits.wait_async(self._credit.may_go_on)
+                yield self._credit.may_go_on
         finally:
             self._end_sending()
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, List, Optional
+from typing import Any, List, NamedTuple, Optional
 
 from banana_worker.failures.app_function import place_of
 from banana_worker.failures.failure import failure_of
@@ -33,30 +33,18 @@ from banana_worker.run.loaded_app import LoadedApp
 from banana_worker.run.stream_sender import StreamSender
 
 
-class CallHost:
+class CallHost(NamedTuple):
     """The parts that all calls of a worker share."""
 
-    def __init__(
-        self,
-        spec: StartSpec,
-        channel: Channel,
-        waits: Waits,
-        tasks: EventLoop,
-        prints: PrintAttribution,
-        shared: InitContext,
-        app: LoadedApp,
-        concurrency: int,
-    ) -> None:
-        self.app = app
-        self.channel = channel
-        self.waits = waits
-        self.tasks = tasks
-        self.prints = prints
-        self.shared = shared
-        # The most calls that run at the same time.
-        self.concurrency = concurrency
-        self.max_output_bytes = spec.max_output_bytes
-        self.stream_window_bytes = spec.stream_window_bytes
+    spec: StartSpec
+    channel: Channel
+    waits: Waits
+    tasks: EventLoop
+    prints: PrintAttribution
+    shared: InitContext
+    app: LoadedApp
+    # The most calls that run at the same time.
+    concurrency: int
 
 
 class RunningCall:
@@ -122,7 +110,7 @@ class RunningCall:
     def _open_socket(self) -> None:
         """From now on a WebSocket's client may send."""
         host = self._host
-        self.socket = CallSocket(host.channel, host.waits, self.call.id, host.stream_window_bytes)
+        self.socket = CallSocket(host.channel, host.waits, self.call.id, host.spec.stream_window_bytes)
         self.socket.open()
         if self.cancelled:
             self.socket.cancel()
@@ -191,7 +179,7 @@ class RunningCall:
 
     def _open_stream(self, answer: StreamedAnswer) -> None:
         host = self._host
-        self.stream = StreamSender(host.channel, host.waits, self.call.id, host.stream_window_bytes, answer)
+        self.stream = StreamSender(host.channel, host.waits, self.call.id, host.spec.stream_window_bytes, answer)
         if self.cancelled:
             self.stream.credit.cancel()
 
@@ -239,8 +227,9 @@ class RunningCall:
             body = body.cast("B") if body.contiguous else body.tobytes()
         size = len(body)
         host = self._host
-        if size > host.max_output_bytes:
-            message = "The model's output is %d bytes; --max-output allows %d." % (size, host.max_output_bytes)
+        most = host.spec.max_output_bytes
+        if size > most:
+            message = "The model's output is %d bytes; --max-output allows %d." % (size, most)
             raise ServeError("SERVE_OUTPUT_TOO_LARGE", message)
         status, content_type, headers, phrase = head
         packed = result_head(self.call.id, status, content_type, headers, size, self.run_ms, phrase)
