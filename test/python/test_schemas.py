@@ -11,11 +11,11 @@ from unittest import mock
 
 import potassium
 from banana_serve import Response
-from banana_worker.adapters.banana_app import BananaApp
-from banana_worker.adapters.schemas import annotated_schemas, declared_schemas
+from banana_worker.adapters.banana_app import BananaApp, annotated_schemas
 from banana_worker.formats.reply import JsonBody, Reply
 from banana_worker.process.hint_once import write_hints_to
 from banana_worker.protocol.errors import ServeError
+from banana_worker.run.schemas import declared_schemas
 
 try:
     import pydantic

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Callable, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
 
 from banana_worker.adapters.coroutine_functions import then
-from banana_worker.adapters.exports import (
-    APP_OPTIONS,
-    ModuleApp,
-    assert_no_generator,
-    concurrency_of,
-    function_or_none,
-    signature_of,
-    takes_tokens,
-    task_of,
-)
-from banana_worker.adapters.parameters import with_context
-from banana_worker.adapters.schemas import BESIDE_SIGNATURE, annotated_schemas
+from banana_worker.adapters.exports import APP_OPTIONS, ModuleApp, assert_no_generator, function_or_none
+from banana_worker.adapters.parameters import parameters_of, with_context
 from banana_worker.failures.app_function import WrongFunction
 from banana_worker.formats.read_input import InputWishes, input_wishes
 from banana_worker.protocol.messages import Route
 from banana_worker.run.batch_entries import only_entry
-from banana_worker.run.loaded_app import ANY_BATCH, Description, Example, LoadedApp, Schemas, attempts_of
+from banana_worker.run.loaded_app import ANY_BATCH, Example, LoadedApp, attempts_of
+from banana_worker.run.schemas import Schemas, declared_schemas
 
 if TYPE_CHECKING:
     from banana_worker.run.call_context import CallContext, InitContext
@@ -46,18 +37,12 @@ class BananaApp(ModuleApp):
         function = getattr(module, "inference", None)
         self._schemas = annotated_schemas(function or module.inference_batch, function is None)
         max_batch = 1 if self._batch is None else ANY_BATCH
-        self.description = Description(
-            routes=[Route(_ROUTE, max_batch=max_batch, attempts=attempts_of(self.repeat))],
-            model_options=self.model_options,
-            example=Example(_ROUTE, module.example) if "example" in vars(module) else None,
-            signature=signature_of(module),
-            concurrency=concurrency_of(self.config),
-            task=task_of(module),
-            token_input=takes_tokens(module),
+        routes = [Route(_ROUTE, max_batch=max_batch, attempts=attempts_of(self.repeat))]
+        typed = "`inference` declares a type" if self._schemas is not None else ""
+        self.description = self._described(routes, typed)._replace(
+            example=Example(_ROUTE, module.example) if "example" in vars(module) else None
         )
         self._function = function or module.inference_batch
-        if self._schemas is not None and self.description.signature is not None:
-            raise TypeError(BESIDE_SIGNATURE % "`inference` declares a type")
 
     def function(self, route: str) -> Function:
         return self._function
@@ -101,3 +86,36 @@ def _function(module: ModuleType, name: str, before: int) -> Optional[Function]:
 
 
 _INPUTS = {"inference": "model_inputs", "inference_batch": "inputs, ctxs", "init": ""}
+
+
+def annotated_schemas(function: Callable[..., Any], is_batch: bool) -> Optional[Schemas]:
+    """The schemas in the annotations of a function: of its first parameter, and of its result. None if they name none.
+    `is_batch`: it takes and returns lists of them."""
+    parameters = parameters_of(function)
+    first = parameters.positional[0].name if parameters is not None and parameters.positional else ""
+    input, output = (_annotation(function, name) for name in (first, "return"))
+    if is_batch:
+        input, output = _item_of(input), _item_of(output)
+    return declared_schemas(input, output)
+
+
+def _annotation(function: Any, name: str) -> Any:
+    """The annotation, also one that is text; None if there is none, or if it names what is not there."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    if not hasattr(function, "__annotations__"):
+        function = getattr(function, "func", getattr(type(function), "__call__", None))
+    function = getattr(function, "__func__", function)
+    given = getattr(function, "__annotations__", {}).get(name)
+    if not isinstance(given, str):
+        return given
+    try:
+        return eval(given, getattr(function, "__globals__", {}))  # noqa: S307 -- the app's own code
+    except Exception:
+        return None
+
+
+def _item_of(kind: Any) -> Any:
+    """The type of the items of a list's type, such as `List[In]`."""
+    items: Tuple[Any, ...] = getattr(kind, "__args__", ())
+    return items[0] if len(items) == 1 else None

@@ -10,7 +10,8 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from banana_worker.adapters.coroutine_functions import is_generator_function
 from banana_worker.failures.sentences import kind_of
 from banana_worker.protocol.tables import MAX_CONCURRENCY, MODEL_OPTIONS, TASKS
-from banana_worker.run.loaded_app import LoadedApp, repeat_options
+from banana_worker.protocol.messages import Route
+from banana_worker.run.loaded_app import Description, LoadedApp, repeat_options
 from banana_worker.values.tensor import DATATYPES, MAX_DIMENSIONS, Signature, TensorSpec, shown
 
 
@@ -32,12 +33,29 @@ class ModuleApp(LoadedApp):
         self.repeatable = self.repeat.repeatable is True
         self.model_options = {name: value for name, value in self.config.items() if name not in self.own_options}
 
+    def _described(self, routes: List[Route], typed: str) -> Description:
+        """`typed`: says that the app declares a type; empty if it declares none. @raises TypeError"""
+        signature = signature_of(self._module)
+        if typed and signature is not None:
+            raise TypeError(_BESIDE_SIGNATURE % typed)
+        return Description(
+            routes,
+            self.model_options,
+            signature=signature,
+            concurrency=concurrency_of(self.config),
+            task=task_of(self._module),
+            token_input=getattr(self._module, "token_input", None) is True,
+        )
+
     @property
     def has_shutdown(self) -> bool:
         return callable(getattr(self._module, "shutdown", None))
 
     def shutdown(self) -> Any:
         return self._module.shutdown() if self.has_shutdown else None
+
+
+_BESIDE_SIGNATURE = "%s beside a `signature`; keep one of them: a signature describes tensors, a type JSON"
 
 
 def config_of(module: ModuleType) -> Dict[str, Any]:
@@ -88,10 +106,6 @@ def task_of(module: ModuleType) -> Optional[str]:
     if given in TASKS:
         return given
     raise TypeError(f"`task` is {shown(given)}; there are {', '.join(TASKS)}")
-
-
-def takes_tokens(module: ModuleType) -> bool:
-    return getattr(module, "token_input", None) is True
 
 
 def signature_of(module: ModuleType) -> Optional[Signature]:

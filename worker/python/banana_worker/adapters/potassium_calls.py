@@ -7,24 +7,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, List, Optional
 
 from banana_worker.adapters.coroutine_functions import is_coroutine_function, then
-from banana_worker.adapters.exports import (
-    ModuleApp,
-    assert_no_generator,
-    concurrency_of,
-    function_or_none,
-    signature_of,
-    takes_tokens,
-    task_of,
-)
+from banana_worker.adapters.exports import ModuleApp, assert_no_generator, function_or_none
 from banana_worker.adapters.parameters import assert_takes, parameters_of
-from banana_worker.adapters.schemas import BESIDE_SIGNATURE, declared_schemas
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.read_input import InputWishes
 from banana_worker.formats.reply import JsonBody, Reply, ReplyHead
 from banana_worker.protocol.messages import Route
 from banana_worker.reply.response import JSON_TYPE, Response, reply_of_response
 from banana_worker.run.batch_entries import only_entry
-from banana_worker.run.loaded_app import ANY_BATCH, Description, RepeatOptions, Schemas, attempts_of
+from banana_worker.run.loaded_app import ANY_BATCH, RepeatOptions, attempts_of
+from banana_worker.run.schemas import Schemas, declared_schemas
 from potassium.types import Request
 from potassium.websocket import AsyncWebSocket, WebSocket
 
@@ -41,21 +33,11 @@ class PotassiumApp(ModuleApp):
             _check_function(endpoint)
         super().__init__(module)
         routes = [_route_of(self.definition, path, end, self.repeat) for path, end in self.definition.endpoints.items()]
-        concurrency = concurrency_of(self.config)
-        self.description = Description(
-            routes,
-            self.model_options,
-            signature=signature_of(module),
-            concurrency=concurrency,
-            api="potassium",
-            task=task_of(module),
-            token_input=takes_tokens(module),
-        )
         self._schemas = {
             path: declared_schemas(end.schema, end.answer) for path, end in self.definition.endpoints.items()
         }
-        if self.description.signature is not None and any(self._schemas.values()):
-            raise TypeError(BESIDE_SIGNATURE % "a route has a type")
+        typed = "a route has a type" if any(self._schemas.values()) else ""
+        self.description = self._described(routes, typed)._replace(api="potassium")
         function_or_none(module, "shutdown")
         assert_no_generator(self.definition.init)
 

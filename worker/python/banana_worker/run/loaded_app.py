@@ -10,6 +10,7 @@ from banana_worker.values.tensor import Signature
 
 if TYPE_CHECKING:
     from banana_worker.run.call_context import CallContext, InitContext
+    from banana_worker.run.schemas import Schemas
 
 
 # Limit on calls at a time for a route with a batch function and no bound of its own: the operator sets one.
@@ -40,23 +41,6 @@ class Description(NamedTuple):
     task: Optional[str] = None
     # Whether an embedding app takes texts as numbers of its tokens, too.
     token_input: bool = False
-
-
-class Schemas:
-    """Checks the inputs and the outputs of a route."""
-
-    def accept_input(self, value: Any) -> Any:
-        """The input that the app's function gets. @raises ServeError SERVE_INPUT_INVALID"""
-        raise NotImplementedError
-
-    def accept_output(self, output: Any) -> Any:
-        """The answer as its type has it; streams, bytes, exceptions and errors as they are. @raises ServeError
-        SERVE_OUTPUT_INVALID"""
-        raise NotImplementedError
-
-    def json_schemas(self) -> Dict[str, str]:
-        """JSON Schemas as text, for `input` and `output` as far as they are known."""
-        raise NotImplementedError
 
 
 class LoadedApp:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import importlib
 import json
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Dict, Optional
 
-from banana_worker.adapters.parameters import parameters_of
 from banana_worker.failures.invalid_input import input_invalid, issues_of, sentence_of
 from banana_worker.failures.thrown import described
 from banana_worker.formats.reply import JsonBody, Reply
@@ -18,17 +17,19 @@ from banana_worker.protocol.errors import output_invalid
 from banana_worker.protocol.tables import MAX_SCHEMA_BYTES
 from banana_worker.reply.answer import reply_of
 from banana_worker.reply.response import Response
-from banana_worker.run.loaded_app import Schemas
 from banana_worker.values.conversions import simpler
 
 
-class PydanticSchemas(Schemas):
+class Schemas:
+    """Checks the inputs and the outputs of a route."""
+
     def __init__(self, input: Any, output: Any) -> None:
         """`input`, `output`: TypeAdapters; None for what is not checked."""
         self._input = input
         self._output = output
 
     def accept_input(self, value: Any) -> Any:
+        """The input that the app's function gets. @raises ServeError SERVE_INPUT_INVALID"""
         if self._input is None:
             return value
         try:
@@ -37,6 +38,8 @@ class PydanticSchemas(Schemas):
             raise input_invalid(issues_of(wrong)) from None
 
     def accept_output(self, output: Any) -> Any:
+        """The answer as its type has it; streams, bytes, exceptions and errors as they are. @raises ServeError
+        SERVE_OUTPUT_INVALID"""
         if self._output is None or isinstance(output, _BYTES):
             return output
         if isinstance(output, (Response, Reply)):
@@ -59,31 +62,19 @@ class PydanticSchemas(Schemas):
             raise output_invalid(message) from None
 
     def json_schemas(self) -> Dict[str, str]:
+        """JSON Schemas as text, for `input` and `output` as far as they are known."""
         sides = (("input", self._input, "validation"), ("output", self._output, "serialization"))
         texts = {name: _json_schema(adapter, mode) for name, adapter, mode in sides if adapter is not None}
         return {name: text for name, text in texts.items() if text}
 
 
-BESIDE_SIGNATURE = "%s beside a `signature`; keep one of them: a signature describes tensors, a type JSON"
-
 _BYTES = (bytes, bytearray, memoryview)
-
-
-def annotated_schemas(function: Callable[..., Any], is_batch: bool) -> Optional[Schemas]:
-    """The schemas in the annotations of a function: of its first parameter, and of its result. None if they name none.
-    `is_batch`: it takes and returns lists of them."""
-    parameters = parameters_of(function)
-    first = parameters.positional[0].name if parameters is not None and parameters.positional else ""
-    input, output = (_annotation(function, name) for name in (first, "return"))
-    if is_batch:
-        input, output = _item_of(input), _item_of(output)
-    return declared_schemas(input, output)
 
 
 def declared_schemas(input: Any, output: Any) -> Optional[Schemas]:
     """None if neither is a type that pydantic can check."""
     adapters = _adapter(input), _adapter(output)
-    return None if adapters == (None, None) else PydanticSchemas(*adapters)
+    return None if adapters == (None, None) else Schemas(*adapters)
 
 
 def is_checkable(kind: Any) -> bool:
@@ -92,28 +83,6 @@ def is_checkable(kind: Any) -> bool:
         return False
     is_typed_dict = issubclass(kind, dict) and hasattr(kind, "__total__")
     return is_typed_dict or hasattr(kind, "__dataclass_fields__") or hasattr(kind, "parse_obj")
-
-
-def _annotation(function: Any, name: str) -> Any:
-    """The annotation, also one that is text; None if there is none, or if it names what is not there."""
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    if not hasattr(function, "__annotations__"):
-        function = getattr(function, "func", getattr(type(function), "__call__", None))
-    function = getattr(function, "__func__", function)
-    given = getattr(function, "__annotations__", {}).get(name)
-    if not isinstance(given, str):
-        return given
-    try:
-        return eval(given, getattr(function, "__globals__", {}))  # noqa: S307 -- the app's own code
-    except Exception:
-        return None
-
-
-def _item_of(kind: Any) -> Any:
-    """The type of the items of a list's type, such as `List[In]`."""
-    items: Tuple[Any, ...] = getattr(kind, "__args__", ())
-    return items[0] if len(items) == 1 else None
 
 
 def _adapter(kind: Any) -> Any:
