@@ -7,7 +7,6 @@ import { describe, test } from 'node:test';
 import Replicate from 'replicate';
 import { makeCues } from '../helpers/cues.js';
 import { cancelJob } from '../helpers/jobs.js';
-import { needs } from '../helpers/needs.js';
 import { startReceiver, type Receiver } from '../helpers/receiver.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, startServer, type Server } from '../helpers/server.js';
@@ -54,27 +53,59 @@ function posted(receiver: Receiver): Prediction[] {
   return receiver.arrivals.map(({ body }) => JSON.parse(String(body)) as Prediction);
 }
 
-withEachRuntime(({ app, language }) => {
+withEachRuntime(({ app }) => {
   describe('an app called as Cog calls its own', LIMIT, () => {
-    const shared = shareServer(app('jobs'));
+    const shared = shareServer(app('tiny-format'));
     const send = (line: string, body?: unknown, headers = {}) => ask(shared.server, line, body, headers);
 
-    test('answers a client that waits with the prediction', async () => {
-      const input = { result: { a: ['é'] } };
+    test('answers a client that waits with the prediction, and gets an empty input without one', async () => {
+      const input = { a: ['é'] };
       const { status, json } = await send('POST /predictions', { input });
       const { id, created_at, started_at, completed_at, metrics, ...rest } = json;
       assert.equal(status, 200);
-      assert.deepEqual(rest, { status: 'succeeded', input, output: input.result, error: null });
+      assert.deepEqual(rest, { status: 'succeeded', input, output: input, error: null });
       assert.ok(id !== undefined && areInOrder(created_at, started_at, completed_at));
       assert.ok((metrics?.predict_time ?? -1) >= 0);
       assert.equal((await send('POST /predictions', { id: 'mine', input })).json.id, 'mine');
+      assert.deepEqual((await send('POST /predictions')).json.input, {});
     });
 
-    test('gets an empty input without one, and makes a list of a stream', async () => {
-      assert.deepEqual((await send('POST /predictions')).json.input, {});
-      const { json } = await send('POST /predictions', { input: { chunks: ['a', { b: 1 }] } });
-      assert.deepEqual(json.output, ['a', { b: 1 }]);
+    const rows: readonly (readonly [way: string, output: unknown])[] = [
+      ['a value', { way: 'a value' }],
+      ['a Response', { way: 'a Response' }],
+      ['a Response of bytes', 'plain'],
+      ['a stream', ['a']],
+      ['a stream of bytes', ['data:application/octet-stream;base64,YQ==']],
+    ];
+    for (const [way, output] of rows)
+      test(`${way} is the output, for a client that waits and in a job`, async () => {
+        for (const headers of [{}, { prefer: 'wait' }]) {
+          const { json } = await send('POST /predictions', { input: { way } }, headers);
+          assert.deepEqual([json.status, json.output], ['succeeded', output]);
+        }
+      });
+
+    test('tells a prediction that fails as one, with status 200, whether its client waits or not', async () => {
+      for (const headers of [{}, { prefer: 'wait=20' }]) {
+        const { status, json } = await send(
+          'POST /predictions',
+          { input: { way: 'a thrown Response' } },
+          headers,
+        );
+        assert.deepEqual([status, json.status, json.output], [200, 'failed', null]);
+        assert.equal(json.error, '{"way":"a thrown Response"}');
+      }
+      const thrown = await send('POST /predictions', { input: { way: 'an error' } }, { prefer: 'wait' });
+      assert.deepEqual([thrown.json.status, thrown.json.error], ['failed', 'The model failed on this call.']);
     });
+  });
+});
+
+/** The front's alone: pages, webhooks, cancelling and refusals. */
+withOneRuntime(({ app }) => {
+  describe('one server', LIMIT, () => {
+    const shared = shareServer(app('jobs'), { args: ['--openapi-all'] });
+    const send = (line: string, body?: unknown, headers = {}) => ask(shared.server, line, body, headers);
 
     test('has a page for a prediction whose client does not wait', async () => {
       const { cues } = shared;
@@ -127,17 +158,6 @@ withEachRuntime(({ app, language }) => {
       assert.equal((await send('POST /predictions/unknown/cancel')).status, 404);
     });
 
-    test('tells a prediction that fails as one, with status 200, whether its client waits or not', async () => {
-      const failing = { input: { status: 409 } };
-      for (const headers of [{}, { prefer: 'wait=20' }]) {
-        const { status, json } = await send('POST /predictions', failing, headers);
-        assert.deepEqual([status, json.status, json.output], [200, 'failed', null]);
-        assert.match(json.error ?? '', /409/);
-      }
-      const thrown = await send('POST /predictions', { input: { failing: 1 } }, { prefer: 'wait' });
-      assert.deepEqual([thrown.json.status, thrown.json.error], ['failed', 'The model failed on this call.']);
-    });
-
     test('posts the begin and the end to the webhook of a prediction, as far as its filter says', async (t) => {
       const receiver = await startReceiver(t);
       const { url: webhook } = receiver;
@@ -171,88 +191,7 @@ withEachRuntime(({ app, language }) => {
         ],
       );
     });
-  });
 
-  const skip = language === 'Python' && needs('pydantic');
-  describe('an app with a schema', { ...LIMIT, skip }, () => {
-    const shared = shareServer(app('schemas'));
-
-    test('refuses a wrong input with 422 and the list of FastAPI', async () => {
-      const { status, json } = await ask(shared.server, 'POST /predictions', { input: { prompt: 1 } });
-      const [{ loc, msg, type } = { loc: null, msg: '', type: '' }, ...more] = json.detail as {
-        loc: unknown;
-        msg: string;
-        type: string;
-      }[];
-      assert.deepEqual([status, loc, type, more], [422, ['body', 'input', 'prompt'], 'value_error', []]);
-      assert.match(msg, /string/);
-      const app = await ask(shared.server, 'POST /predictions', { input: { prompt: 'a', how: 'refuses' } });
-      assert.deepEqual(app.json.detail, [
-        { loc: ['body', 'input', 'prompt', 0], msg: 'unkind', type: 'value_error' },
-      ]);
-    });
-  });
-
-  describe('outputs of every kind', LIMIT, () => {
-    const shared = shareServer(app('tiny-format'));
-    const rows: readonly (readonly [way: string, output: unknown])[] = [
-      ['a value', { way: 'a value' }],
-      ['a Response', { way: 'a Response' }],
-      ['a Response of bytes', 'plain'],
-      ['a stream', ['a']],
-    ];
-    for (const [way, output] of rows)
-      test(`${way} is the output, for a client that waits and in a job`, async () => {
-        for (const headers of [{}, { prefer: 'wait' }]) {
-          const { json } = await ask(shared.server, 'POST /predictions', { input: { way } }, headers);
-          assert.deepEqual([json.status, json.output], ['succeeded', output]);
-        }
-      });
-  });
-
-  test('bytes are data URLs', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(app('streams'), { t, env: cues.env });
-    const { json } = await ask(server, 'POST /predictions', { input: { chunks: 2, bytes: 1 } });
-    const one = 'data:application/octet-stream;base64,YQ==';
-    assert.deepEqual(json.output, [one, one]);
-    await server.stop();
-  });
-
-  describe("Replicate's client", LIMIT, () => {
-    const shared = shareServer(app('jobs'));
-    const client = (): Replicate => new Replicate({ auth: 'any', baseUrl: shared.server.url });
-
-    test('runs a model, and rejects with the error of one that fails', async () => {
-      for (const wait of [{ mode: 'block' }, { mode: 'poll', interval: 10 }] as const)
-        assert.deepEqual(await client().run('me/jobs:1', { input: { result: [1] }, wait }), [1]);
-      await assert.rejects(client().run('me/jobs:1', { input: { failing: 1 } }), /Prediction failed/);
-    });
-
-    test('polls a prediction that does not end while it is held', async () => {
-      const { cues } = shared;
-      const { predictions } = client();
-      const created = await predictions.create({ version: '1', input: { until: 'go', result: 1 }, wait: 1 });
-      assert.equal(created.status, 'starting');
-      assert.equal((await predictions.get(created.id)).status, 'processing');
-      cues.give('go');
-      assert.equal((await client().wait(created, { interval: 10 })).output, 1);
-    });
-
-    test('cancels a prediction', async () => {
-      const { predictions } = client();
-      const { id } = await predictions.create({ version: '1', input: { until: 'never' }, wait: 1 });
-      assert.equal((await predictions.cancel(id)).id, id);
-      const ended = await ask(shared.server, 'POST /predictions', { input: {} });
-      assert.equal(ended.status, 200);
-      assert.equal((await predictions.get(id)).status, 'canceled');
-    });
-  });
-});
-
-withOneRuntime(({ app }) => {
-  describe('mistakes in the body of a prediction', LIMIT, () => {
-    const shared = shareServer(app('jobs'));
     const webhook = 'http://127.0.0.1:9';
     const rows: readonly (readonly [line: string, body: object, prefer: string, field: string | null])[] = [
       ['POST', [], '', null],
@@ -268,62 +207,107 @@ withOneRuntime(({ app }) => {
     for (const [method, body, prefer, field] of rows)
       test(`${method} with ${JSON.stringify(body)} ${prefer} is 422, and names ${field ?? 'the body'}`, async () => {
         const path = method === 'PUT' ? '/predictions/mine' : '/predictions';
-        const { status, json } = await ask(shared.server, `${method} ${path}`, body, { prefer });
+        const { status, json } = await send(`${method} ${path}`, body, { prefer });
         const [{ loc } = { loc: null }] = json.detail as { loc: unknown }[];
         assert.deepEqual([status, loc], [422, field === null ? ['body'] : ['body', field]]);
       });
 
     test('events are not streamed', async () => {
-      const { status } = await ask(shared.server, 'POST /predictions', {}, { accept: 'text/event-stream' });
+      const { status } = await send('POST /predictions', {}, { accept: 'text/event-stream' });
       assert.equal(status, 406);
     });
 
     test('only who may read the words of the app may name a webhook', async () => {
       const headers = { ...ASYNC, 'x-forwarded-for': '203.0.113.9' };
-      const { status } = await ask(shared.server, 'POST /predictions', { webhook }, headers);
+      const { status } = await send('POST /predictions', { webhook }, headers);
       assert.equal(status, 403);
     });
 
     test('a page of another origin cancels nothing', async () => {
       const headers = { origin: 'http://elsewhere.example' };
-      const { status } = await ask(shared.server, 'POST /predictions/x/cancel', undefined, headers);
+      const { status } = await send('POST /predictions/x/cancel', undefined, headers);
       assert.equal(status, 403);
     });
-  });
 
-  test('health-check has the words of Cog', LIMIT, async (t) => {
-    const word = async ({ url }: { readonly url: string }) =>
-      (await ask({ url }, 'GET /health-check')).json.status;
-    const args = ['--model', `works=${app('works')}`, '--restart-limit', '0'];
-    const broken = await startServer(app('throws-in-init'), { t, args });
-    await broken.until(({ models }) => models.some(({ state }) => state === 'unhealthy'));
-    assert.equal(await word(broken), 'SETUP_FAILED');
-    await broken.stop();
-  });
-
-  describe('health-check of an app that loads', LIMIT, () => {
-    const shared = shareServer(app('jobs'));
-    test('is READY, and BUSY while its worker has a call', async () => {
-      const { server, cues } = shared;
-      const word = async () => (await ask(server, 'GET /health-check')).json.status;
+    test('health-check is READY, and BUSY while its worker has a call', async () => {
+      const { cues } = shared;
+      const word = async () => (await send('GET /health-check')).json.status;
       assert.equal(await word(), 'READY');
-      const running = ask(server, 'POST /predictions', { input: { until: 'go' } });
+      const running = send('POST /predictions', { input: { until: 'go' } });
       await cues.untilNoted(/^begun/);
       assert.equal(await word(), 'BUSY');
       cues.give('go');
       await running;
       assert.equal(await word(), 'READY');
     });
+
+    test('jobs of others are no predictions', async () => {
+      const { server } = shared;
+      const headers = { ...ASYNC, 'content-type': 'application/json' };
+      const started = await fetch(server.url, { method: 'POST', body: '{}', headers });
+      const id = started.headers.get('x-banana-job-id') ?? '';
+      assert.equal((await send(`GET /predictions/${id}`)).status, 404);
+      await cancelJob(server, id);
+    });
+
+    test('openapi.json describes predictions, with --openapi-all', async () => {
+      const document = (await (await fetch(`${shared.server.url}/openapi.json`)).json()) as { paths: object };
+      assert.ok('/predictions' in document.paths);
+    });
+
+    const client = (): Replicate => new Replicate({ auth: 'any', baseUrl: shared.server.url });
+
+    test("Replicate's client runs a model, and rejects with the error of one that fails", async () => {
+      for (const wait of [{ mode: 'block' }, { mode: 'poll', interval: 10 }] as const)
+        assert.deepEqual(await client().run('me/jobs:1', { input: { result: [1] }, wait }), [1]);
+      await assert.rejects(client().run('me/jobs:1', { input: { failing: 1 } }), /Prediction failed/);
+    });
+
+    test("Replicate's client polls a prediction that does not end while it is held", async () => {
+      const { cues } = shared;
+      const { predictions } = client();
+      const created = await predictions.create({ version: '1', input: { until: 'go', result: 1 }, wait: 1 });
+      assert.equal(created.status, 'starting');
+      assert.equal((await predictions.get(created.id)).status, 'processing');
+      cues.give('go');
+      assert.equal((await client().wait(created, { interval: 10 })).output, 1);
+    });
+
+    test("Replicate's client cancels a prediction", async () => {
+      const { predictions } = client();
+      const { id } = await predictions.create({ version: '1', input: { until: 'never' }, wait: 1 });
+      assert.equal((await predictions.cancel(id)).id, id);
+      const ended = await send('POST /predictions', { input: {} });
+      assert.equal(ended.status, 200);
+      assert.equal((await predictions.get(id)).status, 'canceled');
+    });
   });
 
-  describe('openapi.json', LIMIT, () => {
-    for (const all of [true, false])
-      test(`describes predictions ${all ? 'with' : 'only with'} --openapi-all`, async (t) => {
-        const server = await startServer(app('works'), { t, args: all ? ['--openapi-all'] : [] });
-        const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as { paths: object };
-        assert.equal('/predictions' in document.paths, all);
-        await server.stop();
-      });
+  test('an input that its schema, or the app, refuses: 422, and the list of FastAPI', LIMIT, async (t) => {
+    const server = await startServer(app('schemas'), { t });
+    const { status, json } = await ask(server, 'POST /predictions', { input: { prompt: 1 } });
+    const [{ loc, msg, type } = { loc: null, msg: '', type: '' }, ...more] = json.detail as {
+      loc: unknown;
+      msg: string;
+      type: string;
+    }[];
+    assert.deepEqual([status, loc, type, more], [422, ['body', 'input', 'prompt'], 'value_error', []]);
+    assert.match(msg, /string/);
+    const refused = await ask(server, 'POST /predictions', { input: { prompt: 'a', how: 'refuses' } });
+    assert.deepEqual(refused.json.detail, [
+      { loc: ['body', 'input', 'prompt', 0], msg: 'unkind', type: 'value_error' },
+    ]);
+    const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as { paths: object };
+    assert.ok(!('/predictions' in document.paths), 'only with --openapi-all');
+    await server.stop();
+  });
+
+  test('health-check of an app that cannot load is SETUP_FAILED', LIMIT, async (t) => {
+    const args = ['--model', `works=${app('works')}`, '--restart-limit', '0'];
+    const broken = await startServer(app('throws-in-init'), { t, args });
+    await broken.until(({ models }) => models.some(({ state }) => state === 'unhealthy'));
+    assert.equal((await ask(broken, 'GET /health-check')).json.status, 'SETUP_FAILED');
+    await broken.stop();
   });
 });
 
@@ -355,17 +339,4 @@ test('predictions and their webhooks outlive the server with --jobs local', LIMI
     [200, 'The server ended while this job ran; it may have run to any point.'],
   );
   await next.stop();
-});
-
-test('jobs of others are no predictions', LIMIT, async (t) => {
-  const server = await startServer(fixture('jobs.mjs'), { t });
-  const started = await fetch(`${server.url}/`, {
-    method: 'POST',
-    body: '{}',
-    headers: { ...ASYNC, 'content-type': 'application/json' },
-  });
-  const id = started.headers.get('x-banana-job-id') ?? '';
-  assert.equal((await fetch(`${server.url}/predictions/${id}`)).status, 404);
-  await cancelJob(server, id);
-  await server.stop();
 });
