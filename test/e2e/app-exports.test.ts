@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
-import { CLI, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
+import { fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -18,93 +18,26 @@ function folder(t: TestContext, files: Readonly<Record<string, string>>): string
   return path;
 }
 
-const FILES: readonly (readonly [file: string, what: string, source: string])[] = [
-  [
-    'app.ts',
-    'named async exports',
-    'export async function init(): Promise<void> {}\nexport const inference = async (x: string): Promise<string> => x + "!";',
-  ],
-  [
-    'app.mts',
-    'top-level await',
-    'const mark: string = await Promise.resolve("!");\nexport const inference = (x: string): string => x + mark;',
-  ],
-  [
-    'app.cts',
-    'export =',
-    'const mark: string = "!";\nexport = { inference: (x: string): string => x + mark };',
-  ],
-  ['app.js', 'CommonJS', 'exports.inference = (x) => x + "!";'],
-  [
-    'app.mjs',
-    'a default export',
-    'let mark;\nexport default { init() { mark = "!"; }, inference: (x) => x + mark };',
-  ],
-  [
-    'app.cjs',
-    'a class instance',
-    'class App { #mark = "!"; inference(x) { return x + this.#mark; } }\nmodule.exports = new App();',
-  ],
-];
-
-test('an app of every kind of file is served as it is, without a build', LIMIT, async (t) => {
-  // Each in a folder of its own, without its name: each of these files is found by itself.
-  const models = FILES.flatMap(([file, , source], i) => [
-    '--model',
-    `m${i}=${folder(t, { [file]: source })}`,
-  ]);
-  const server = await startServer(null, { t, args: models });
-  for (const [i, [file, what]] of FILES.entries())
-    await t.test(`${file}, ${what}`, async () => {
-      const answer = await ask({ url: `${server.url}/models/m${i}/` }, 'hi');
-      assert.deepEqual(answer.json(), 'hi!');
-    });
-  await server.stop();
-});
-
 test(
-  'TypeScript with an enum, path aliases and a JSON import is served from another folder',
+  'TypeScript with an enum, path aliases and a JSON import is served from another folder, where nothing can be written; CommonJS too',
   LIMIT,
   async (t) => {
+    const cts = folder(t, { 'app.cts': 'export = { inference: (x: string): string => x + "!" };' });
+    const args = ['--model', `module=${fixture('typescript/app.ts')}`, '--model', `commonjs=${cts}`];
     const cwd = folder(t, {});
-    const server = await startServer(fixture('typescript/app.ts'), { t, cwd });
-    assert.deepEqual((await ask(server, { label: 1 })).json(), { answer: 'DOG!', cwd });
+    const server = await startServer(null, { t, cwd, args, env: { TMPDIR: '/proc' } });
+    const askModel = (name: string, input: unknown): ReturnType<typeof ask> =>
+      ask({ url: `${server.url}/models/${name}/` }, input);
+    assert.deepEqual((await askModel('module', { label: 1 })).json(), { answer: 'DOG!', cwd });
+    assert.equal((await askModel('commonjs', 'hi')).json(), 'hi!');
     await server.stop();
   },
 );
 
-for (const [where, tmp] of [
-  ['nothing can be written', '/proc'],
-  ['a file stands where a folder should', CLI],
-] as const) {
-  test(
-    `TypeScript is served with a TMPDIR in which ${where}, as a module and as CommonJS`,
-    LIMIT,
-    async (t) => {
-      const cts = folder(t, { 'app.cts': 'export = { inference: (x: string): string => x + "!" };' });
-      const args = ['--model', `module=${fixture('typescript/app.ts')}`, '--model', `commonjs=${cts}`];
-      const server = await startServer(null, { t, args, env: { TMPDIR: tmp } });
-      const askModel = (name: string, input: unknown): ReturnType<typeof ask> =>
-        ask({ url: `${server.url}/models/${name}/` }, input);
-      assert.equal((await askModel('module', { label: 1 })).json<{ answer: string }>().answer, 'DOG!');
-      assert.equal((await askModel('commonjs', 'hi')).json(), 'hi!');
-      await server.stop();
-    },
-  );
-}
-
 type Sources = Readonly<Record<Language, string>>;
 
+/** app-mistakes.test.ts has one that throws. */
 const BAD_EXAMPLES: readonly (readonly [what: string, sources: Sources, said: RegExp])[] = [
-  [
-    'throws',
-    {
-      TypeScript:
-        'export const inference = ({ a }) => { throw new TypeError(`no ${a}`); };\nexport const example = { a: 1 };',
-      Python: 'example = {"a": 1}\ndef inference(x):\n    raise TypeError(f"no {x[\'a\']}")',
-    },
-    /the example call (threw|raised): [^]*TypeError: no 1/,
-  ],
   [
     'cannot be encoded',
     {

@@ -28,7 +28,7 @@ interface Worked {
 
 withOneRuntime(({ app }) => {
   describe('on one server', () => {
-    const shared = shareServer(app('works'), { args: ['--log-format', 'json'] });
+    const shared = shareServer(app('works'), { args: ['--log-format', 'json'], expectedRestarts: 2 });
     const clientOf = shareClients(shared);
 
     for (const major of [3, 4] as const) {
@@ -86,6 +86,20 @@ withOneRuntime(({ app }) => {
         const { input } = modelOutputs[0] as Worked;
         assert.ok(JSON.stringify(input) === JSON.stringify(inputs), 'not a character is different');
       });
+
+      test(
+        `${major}.0.0: kill -9 of the worker fails the run that it had, and the next one works`,
+        LIMIT,
+        async () => {
+          const { cues, server } = shared;
+          const { client } = clientOf(major);
+          const run = client.ask('run', 'key', 'model', { until: 'never' });
+          await cues.untilNoted(/^begun /);
+          process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
+          await assert.rejects(run, says(/^inference server error: .*SIGKILL/));
+          assert.equal((await client.ask<Outcome>('run', 'key', 'model', {})).message, 'success');
+        },
+      );
     }
 
     test('3.0.0: feedback is taken, and logged in one bounded line', LIMIT, async () => {
@@ -202,43 +216,6 @@ describe('a server of its own', () => {
     assert.deepEqual(await server.ended, { code: 0, signal: null });
     assert.ok(model.workers.every(({ pid, restarts }) => restarts === 0 && !isAlive(pid as number)));
   });
-
-  test(
-    '3.0.0, 4.0.0: the drain timeout fails a run that does not end, with that reason',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const args = ['--drain-timeout', '1s', '--drain-lag', '0ms', '--workers', '2'];
-      const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
-      const runs = (await bothClients(t, server)).map((client) =>
-        client.ask('run', 'key', 'model', { until: 'never' }),
-      );
-      await untilBegun(cues, 2);
-      server.process.kill('SIGTERM');
-      const reason = says(/error: The server stopped before this call was finished/);
-      await Promise.all(runs.map((run) => assert.rejects(run, reason)));
-      assert.equal((await server.ended).code, 5);
-    },
-  );
-});
-
-describe('one server with a worker that is killed', () => {
-  const shared = shareServer(fixture('works.mjs'), { expectedRestarts: 2 });
-
-  for (const major of [3, 4] as const)
-    test(
-      `${major}.0.0: kill -9 of the worker fails the run that it had, and the next one works`,
-      LIMIT,
-      async (t) => {
-        const { cues, server } = shared;
-        const client = await startClient(t, major, server);
-        const run = client.ask('run', 'key', 'model', { until: 'never' });
-        await cues.untilNoted(/^begun /);
-        process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
-        await assert.rejects(run, says(/^inference server error: .*SIGKILL/));
-        assert.equal((await client.ask<Outcome>('run', 'key', 'model', {})).message, 'success');
-      },
-    );
 });
 
 describe('one server without a queue', () => {

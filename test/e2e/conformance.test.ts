@@ -215,6 +215,7 @@ withOneRuntime(({ app, potassium }) => {
     const server = await startServer(potassium(), { t, env: cues.env });
     const clients = await Promise.all(([3, 4, 6] as const).map((major) => startClient(t, major, server)));
     const [three, four, six] = clients as [(typeof clients)[0], (typeof clients)[0], (typeof clients)[0]];
+    const warm = six.ask<{ json: unknown }>('warmup');
     const answers = Promise.all([
       three.ask<RunAnswer>('run', 'key', 'model', { major: 3 }),
       four.ask<RunAnswer>('run', 'key', 'model', { major: 4 }),
@@ -226,6 +227,8 @@ withOneRuntime(({ app, potassium }) => {
     assert.deepEqual(ofThree.modelOutputs[0]?.json, { major: 3 });
     assert.deepEqual(ofFour.modelOutputs[0]?.json, { major: 4 });
     assert.deepEqual(ofSix.json.json, { major: 6 });
+    assert.deepEqual((await warm).json, { warm: true });
+    assert.doesNotMatch(six.printed(), /Retrying|Status code/, 'asked once');
     await server.stop();
   });
 

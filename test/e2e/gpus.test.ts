@@ -7,9 +7,8 @@ import { describe, test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { editedApp } from '../helpers/edited-app.js';
-import { presentPythons } from '../helpers/pythons.js';
 import { refusalOf } from '../helpers/refusals.js';
-import { withEachRuntime, type Language } from '../helpers/runtimes.js';
+import { withEachRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -79,11 +78,6 @@ const onCpu = (index: number, mask: string | null): Seen => [index, null, mask, 
 const cards = printing(THREE_CARDS);
 const sliced = printing(SLICED);
 const none: Machine = { nvidiaSmi: null };
-const masked = (mask: string, machine = cards): Machine => ({
-  ...machine,
-  env: { CUDA_VISIBLE_DEVICES: mask },
-});
-
 /** Test runs of `Devices` hold the choice; here it comes from a machine and arrives in workers. */
 const PLACED: readonly (readonly [
   what: string,
@@ -93,14 +87,6 @@ const PLACED: readonly (readonly [
   health: boolean,
   line: string,
 ])[] = [
-  [
-    'three cards: a worker on each',
-    cards,
-    '',
-    onGpus('0', '1', '2'),
-    true,
-    'with 3 workers on 3 GPUs (0, 1, 2) on ',
-  ],
   [
     'chosen cards, in their order, with two workers each',
     cards,
@@ -126,14 +112,6 @@ const PLACED: readonly (readonly [
     'with 2 workers on the CPU ',
   ],
   [
-    '--gpus counts within an inherited mask',
-    masked('2,0'),
-    '--gpus 1',
-    onGpus('0'),
-    true,
-    'with 1 worker on 1 GPU (0) on ',
-  ],
-  [
     'no nvidia-smi: one worker on the CPU, nothing hidden',
     none,
     '',
@@ -151,24 +129,11 @@ const PLACED: readonly (readonly [
   ],
 ];
 
-/** The environment of a worker on a card, on a slice, on none with cards beside it, and on a machine that has neither. */
-const IN_EACH_LANGUAGE: readonly string[] = [
-  'a slice by its id, and a whole card by its index',
-  '--gpus none: cards are hidden',
-  'no nvidia-smi: one worker on the CPU, nothing hidden',
-];
-
-/** The search path of a machine without `nvidia-smi` has no interpreter, either. */
-const INTERPRETER: Readonly<Record<Language, () => string[]>> = {
-  TypeScript: () => [],
-  Python: () => ['--python', (pythonPath ??= presentPythons()[0]?.path ?? '')],
-};
-let pythonPath: string | undefined;
-
 withEachRuntime(({ language, app }) => {
   describe('each worker sees its own device', { timeout: 300_000, concurrency: 2 }, () => {
     for (const [what, machine, args, seen, health, line] of PLACED) {
-      if (language !== 'TypeScript' && !IN_EACH_LANGUAGE.includes(what)) continue; // the front alone chooses devices
+      // The front alone chooses devices; app-context.test.ts has a worker in each language on none.
+      if (language !== 'TypeScript' && machine !== sliced) continue;
       test(what, async (t) => {
         const { env: cues, notes } = makeCues(t);
         const env = { ...environment(t, machine), ASKED: `${cues['CUES']}/notes` };
@@ -176,7 +141,7 @@ withEachRuntime(({ language, app }) => {
         const server = await startServer(app('tells-device'), {
           t,
           env,
-          args: [...given, ...INTERPRETER[language]()],
+          args: given,
         });
         assert.ok(server.stderr().includes(line), server.stderr());
         const { model } = await server.until(
@@ -221,12 +186,6 @@ const REFUSED: readonly (readonly [
   flags: Readonly<Record<string, string>>,
   says: RegExp,
 ])[] = [
-  [
-    '--workers on a machine with GPUs',
-    cards,
-    { workers: '2' },
-    /--workers is for machines without GPUs, and this one has 3\. Give --workers-per-gpu, or add --gpus none/,
-  ],
   [
     '--gpus 0 where nvidia-smi lists none',
     printing('No devices were found'),

@@ -10,8 +10,8 @@ test(
   async (t) => {
     const seed = Math.floor(Math.random() * 2 ** 31);
     t.diagnostic(`seed ${seed}`);
-    const harm = { worker: 6, front: 2, redis: 2, freeze: 2, receiver: 3 };
-    const options = { jobs: 1200, fronts: 3, seed, appendfsync: 'always', harm };
+    const harm = { worker: 3, front: 1, redis: 1, freeze: 1, receiver: 1 };
+    const options = { jobs: 400, fronts: 3, seed, appendfsync: 'always', harm };
     const { breaches, states, webhooks } = await jobChaos({ ...options, log: (text) => t.diagnostic(text) });
     t.diagnostic(JSON.stringify({ states, webhooks }));
     assert.deepEqual(breaches, [], `seed ${seed}`);

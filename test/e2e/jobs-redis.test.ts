@@ -1,8 +1,5 @@
 /** `--jobs redis://…`: jobs of many servers in one Redis that may be away, and what ends a start. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { RedisServer } from '../processes/worker/api/store/redis-server.js';
 import { makeCertificate } from '../helpers/certificates.js';
@@ -22,14 +19,9 @@ async function startRedis(t: TestContext, ...args: string[]): Promise<RedisServe
   return redis;
 }
 
-function tempFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'banana-redis-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 function startOn(t: TestContext, url: string, env = {}): Promise<Server> {
-  return startServer(fixture('jobs.mjs'), { t, args: ['--jobs', url, '--drain-lag', '0s'], env });
+  const args = ['--jobs', url, '--drain-lag', '0s', '--max-body', '32mb'];
+  return startServer(fixture('jobs.mjs'), { t, args, env });
 }
 
 async function readiness({ url }: Server): Promise<[number, unknown]> {
@@ -37,37 +29,45 @@ async function readiness({ url }: Server): Promise<[number, unknown]> {
   return [response.status, ((await response.json()) as { jobs?: string }).jobs];
 }
 
-test('a job of one server runs on another, and any of them shows and cancels it', LIMIT, async (t) => {
-  const redis = await startRedis(t);
-  const cues = makeCues(t);
-  const url = `redis://127.0.0.1:${redis.port}`;
-  const [a, b] = [await startOn(t, url, cues.env), await startOn(t, url, cues.env)];
-  const holds: string[] = [];
-  for (const name of ['h1', 'h2'])
-    holds.push(await startAsync(a, '/', { until: 'go on' }, { 'x-request-id': name }));
-  await Promise.all(['h1', 'h2'].map((name) => cues.untilNoted(`begun ${name} 1`))); // each server has one worker
-  const cancelled = await startAsync(a, '/', { until: 'never' });
-  assert.equal((await cancelJob(b, cancelled)).status, 204);
-  const ends = holds.flatMap((id) => [a, b].map((server) => jobPage(server, id, '?wait=30s')));
-  cues.give('go on');
-  assert.deepEqual(
-    (await Promise.all(ends)).map(({ state }) => state),
-    ['succeeded', 'succeeded', 'succeeded', 'succeeded'],
-  );
-  const aborted = await startAsync(a, '/', { until: 'never' }, { 'x-request-id': 'aborted' });
-  await cues.untilNoted('begun aborted 1');
-  for (const one of [a, b])
-    if ((await jobPage(one, aborted)).state !== 'cancelled') await cancelJob(one, aborted);
-  assert.equal((await jobEnd(b, aborted)).state, 'cancelled');
-  const waiting = await startAsync(a, '/', {}, { 'x-banana-job-delay-seconds': '5' });
-  await a.stop();
-  assert.equal(
-    (await jobEnd(b, waiting)).state,
-    'succeeded',
-    'a server that ends leaves its jobs to the others',
-  );
-  await b.stop();
-});
+// test/supervisor/jobs/redis/check-redis.test.ts has the other settings, and the kinds of Redis that are refused.
+test(
+  'a job of one server runs on another, and any of them shows and cancels it; 16 MiB is the largest body, unsafe settings are warned of',
+  LIMIT,
+  async (t) => {
+    const redis = await startRedis(t);
+    const cues = makeCues(t);
+    const url = `redis://127.0.0.1:${redis.port}`;
+    const [a, b] = [await startOn(t, url, cues.env), await startOn(t, url, cues.env)];
+    const holds: string[] = [];
+    for (const name of ['h1', 'h2'])
+      holds.push(await startAsync(a, '/', { until: 'go on' }, { 'x-request-id': name }));
+    await Promise.all(['h1', 'h2'].map((name) => cues.untilNoted(`begun ${name} 1`))); // each server has one worker
+    const cancelled = await startAsync(a, '/', { until: 'never' });
+    assert.equal((await cancelJob(b, cancelled)).status, 204);
+    const ends = holds.flatMap((id) => [a, b].map((server) => jobPage(server, id, '?wait=30s')));
+    cues.give('go on');
+    assert.deepEqual(
+      (await Promise.all(ends)).map(({ state }) => state),
+      ['succeeded', 'succeeded', 'succeeded', 'succeeded'],
+    );
+    const aborted = await startAsync(a, '/', { until: 'never' }, { 'x-request-id': 'aborted' });
+    await cues.untilNoted('begun aborted 1');
+    for (const one of [a, b])
+      if ((await jobPage(one, aborted)).state !== 'cancelled') await cancelJob(one, aborted);
+    assert.equal((await jobEnd(b, aborted)).state, 'cancelled');
+    const large = await callAsync(a, '/', JSON.stringify({ x: 'x'.repeat(17 * 1024 ** 2) }));
+    assert.deepEqual([large.status, /at most 16/.test(large.text)], [413, true], large.text.slice(0, 200));
+    assert.match(b.stderr(), /appendonly yes, appendfsync always.*may lose accepted jobs/);
+    const waiting = await startAsync(a, '/', {}, { 'x-banana-job-delay-seconds': '3' });
+    await a.stop();
+    assert.equal(
+      (await jobEnd(b, waiting)).state,
+      'succeeded',
+      'a server that ends leaves its jobs to the others',
+    );
+    await b.stop();
+  },
+);
 
 test('Redis away, at the start or later: jobs are refused, calls go on, all recovers', LIMIT, async (t) => {
   const redis = await startRedis(t, '--requirepass', 'secret-word');
@@ -100,13 +100,10 @@ test('Redis away, at the start or later: jobs are refused, calls go on, all reco
 });
 
 test('what cannot work ends the start with 2 and the reason, without the password', LIMIT, async (t) => {
-  const folder = tempFolder(t);
   const guarded = await startRedis(t, '--requirepass', 'right');
-  const cluster = await startRedis(t, '--cluster-enabled', 'yes', '--dir', folder);
   for (const [url, reason] of [
     [`redis://:secret-word@127.0.0.1:${guarded.port}`, /--jobs: Redis at 127\.0\.0\.1:\d+: WRONGPASS/],
     [`redis://127.0.0.1:${guarded.port}`, /--jobs: Redis at 127\.0\.0\.1:\d+: NOAUTH/],
-    [`redis://127.0.0.1:${cluster.port}`, /it runs as a cluster; jobs need a standalone Redis/],
     ['redis-sentinel://:secret-word@127.0.0.1:1', /--jobs: this value is not allowed/],
   ] as const) {
     const command = runCommand([fixture('jobs.mjs'), '--port', '0', '--jobs', url], { t });
@@ -116,32 +113,12 @@ test('what cannot work ends the start with 2 and the reason, without the passwor
   }
 });
 
-test('without one of its packages the start ends with 2, and says what to install', LIMIT, async (t) => {
-  for (const missing of ['redis', 'bullmq']) {
-    const command = withoutPackage(t, missing);
-    const args = [fixture('jobs.mjs'), '--port', '0', '--jobs', 'redis://127.0.0.1:1'];
-    const { ended, stderr } = runCommand(args, { t, command });
-    assert.deepEqual(await ended, { code: 2, signal: null }, stderr());
-    assert.match(stderr(), /needs the packages redis and bullmq: npm install redis bullmq@6\.7/);
-  }
-});
-
-test('settings under which jobs may be lost are warned of; safe ones are not', LIMIT, async (t) => {
-  const folder = tempFolder(t);
-  const safe = ['--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always'];
-  for (const [args, warning] of [
-    [[], /appendonly yes, appendfsync always.*may lose accepted jobs/],
-    [safe, null],
-    [[...safe, '--rename-command', 'CONFIG', ''], /the settings of Redis cannot be read/],
-  ] as const) {
-    const redis = await startRedis(t, ...args);
-    const server = await startOn(t, `redis://127.0.0.1:${redis.port}`);
-    await server.until(({ state }) => state === 'ready');
-    if (warning === null) assert.doesNotMatch(server.stderr(), /may lose/);
-    else await server.untilPrinted(warning);
-    await server.stop();
-    await redis.down();
-  }
+test('without its packages the start ends with 2, and says what to install', LIMIT, async (t) => {
+  const command = withoutPackage(t, 'bullmq');
+  const args = [fixture('jobs.mjs'), '--port', '0', '--jobs', 'redis://127.0.0.1:1'];
+  const { ended, stderr } = runCommand(args, { t, command });
+  assert.deepEqual(await ended, { code: 2, signal: null }, stderr());
+  assert.match(stderr(), /needs the packages redis and bullmq: npm install redis bullmq@6\.7/);
 });
 
 test('TLS, by rediss://', { ...LIMIT, skip: LIMIT.skip || needs('openssl') }, async (t) => {
@@ -157,14 +134,5 @@ test('TLS, by rediss://', { ...LIMIT, skip: LIMIT.skip || needs('openssl') }, as
     ...makeCues(t).env,
   });
   assert.equal((await jobEnd(server, await startAsync(server, '/', {}))).state, 'succeeded');
-  await server.stop();
-});
-
-test('a body above 16 MiB is 413', LIMIT, async (t) => {
-  const redis = await startRedis(t);
-  const args = ['--jobs', `redis://127.0.0.1:${redis.port}`, '--max-body', '32mb'];
-  const server = await startServer(fixture('jobs.mjs'), { t, args });
-  const large = await callAsync(server, '/', JSON.stringify({ x: 'x'.repeat(17 * 1024 ** 2) }));
-  assert.deepEqual([large.status, /at most 16/.test(large.text)], [413, true], large.text.slice(0, 200));
   await server.stop();
 });
