@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
+import { serve } from '../../supervisor/serve.js';
+import { startManaged } from '../helpers/managed-server.js';
 import { refusalOf } from '../helpers/refusals.js';
 import {
   call,
@@ -23,15 +25,15 @@ import { editedApp } from '../helpers/edited-app.js';
 const LIMIT = { timeout: 240_000 };
 const ECHO = fixture('echoes.mjs');
 
-interface ManagedServer extends Server {
+interface ManagedProcess extends Server {
   readonly managementUrl: string;
 }
 
-async function startManaged(
+async function startProcess(
   t: TestContext,
   args: readonly string[],
   options: StartOptions = {},
-): Promise<ManagedServer> {
+): Promise<ManagedProcess> {
   const server = await startServer(options.cwd === undefined ? ECHO : './app.mjs', { t, args, ...options });
   const line = /the management API is on ([^\s"]+)/;
   await server.untilPrinted(line);
@@ -63,15 +65,15 @@ async function letsIn(url: string, headers: Readonly<Record<string, string>> = {
 
 describe('the listener of the management API', LIMIT, () => {
   test('is not there unless it is asked for', async (t) => {
-    const server = await startServer(ECHO, { t });
-    assert.ok(!server.stderr().includes('management'));
+    const server = await serve({ app: ECHO, host: '127.0.0.1', port: 0, logLevel: 'silent' });
+    t.after(() => server.kill());
+    assert.equal(server.managementUrl, null);
     assert.equal((await fetch(`${server.url}/metrics`)).status, 404, 'nor are metrics');
-    await server.stop();
   });
 
   test('is on this machine only, beside that of the server, and answers until the drain is over, like that', async (t) => {
     const port = ['--management-port', String(await holdPort())];
-    const server = await startManaged(t, [...port, '--host', '0.0.0.0', '--drain-lag', '1h']);
+    const server = await startProcess(t, [...port, '--host', '0.0.0.0', '--drain-lag', '1h']);
     const url = new URL(server.managementUrl);
     assert.equal(url.hostname, '127.0.0.1');
     assert.notEqual(url.port, new URL(server.url).port);
@@ -103,24 +105,21 @@ describe('the listener of the management API', LIMIT, () => {
     const folder = mkdtempSync(join(tmpdir(), 'banana-management-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const path = join(folder, 'm.sock');
-    const server = await startManaged(t, ['--management-port', path, '--management-host', '0.0.0.0']);
+    const { handle, managementUrl } = await startManaged(t, {
+      managementPort: path,
+      managementHost: '0.0.0.0',
+    });
     assert.equal(statSync(path).mode & 0o777, 0o600);
-    assert.equal(await letsIn(server.managementUrl, { host: 'whatever' }), true);
-    await server.until(({ state }) => state === 'ready');
-    await server.stop();
+    assert.equal(await letsIn(managementUrl, { host: 'whatever' }), true);
+    await handle.close();
     assert.equal(existsSync(path), false);
   });
 });
 
 describe('without a key, the management API', LIMIT, () => {
   test('refuses pages in browsers, by their origin and by a host that is not its own', async (t) => {
-    const server = await startManaged(t, [
-      '--management-port',
-      '0',
-      '--cors-origin',
-      'https://ops.example.com',
-    ]);
-    const { port } = new URL(server.managementUrl);
+    const { managementUrl } = await startManaged(t, { corsOrigin: 'https://ops.example.com' });
+    const { port } = new URL(managementUrl);
     const rows: readonly (readonly [headers: Record<string, string>, isLetIn: boolean])[] = [
       [{}, true],
       [{ origin: 'https://ops.example.com' }, true],
@@ -137,18 +136,14 @@ describe('without a key, the management API', LIMIT, () => {
       [{ host: 'evil.example.com', origin: 'https://ops.example.com' }, false],
     ];
     for (const [headers, isLetIn] of rows)
-      assert.equal(await letsIn(server.managementUrl, headers), isLetIn, JSON.stringify(headers));
+      assert.equal(await letsIn(managementUrl, headers), isLetIn, JSON.stringify(headers));
     for (const method of ['POST', 'PUT', 'DELETE'])
-      assert.equal(await statusOf(server.managementUrl, { origin: 'https://evil.example.com' }, method), 403);
-    await server.until(({ state }) => state === 'ready');
-    await server.stop();
+      assert.equal(await statusOf(managementUrl, { origin: 'https://evil.example.com' }, method), 403);
   });
 
   test('refuses pages also where every page may call', async (t) => {
-    const server = await startManaged(t, ['--management-port', '0', '--cors-origin', '*']);
-    assert.equal(await letsIn(server.managementUrl, { origin: 'https://evil.example.com' }), false);
-    await server.until(({ state }) => state === 'ready');
-    await server.stop();
+    const { managementUrl } = await startManaged(t, { corsOrigin: '*' });
+    assert.equal(await letsIn(managementUrl, { origin: 'https://evil.example.com' }), false);
   });
 
   test('does not start where others reach it, and names the place of that option', async (t) => {
@@ -172,7 +167,7 @@ describe('without a key, the management API', LIMIT, () => {
 
   test('starts there with --management-insecure, with a warning, for any host but for no page', async (t) => {
     const args = ['--management-port', '0', '--management-host', '0.0.0.0'];
-    const server = await startManaged(t, args, { env: { BANANA_MANAGEMENT_INSECURE: '1' } });
+    const server = await startProcess(t, args, { env: { BANANA_MANAGEMENT_INSECURE: '1' } });
     await server.untilPrinted('the management API needs no key');
     assert.equal(await letsIn(server.managementUrl, { host: 'mms.lan' }), true);
     assert.equal(await letsIn(server.managementUrl, { origin: 'https://evil.example.com' }), false);
@@ -188,7 +183,7 @@ describe('with a key, the management API', LIMIT, () => {
     const { folder } = editedApp(t, { 'app.mjs': LEAKS });
     const env = { BANANA_MANAGEMENT_KEY: 's3cret-manage', BANANA_API_KEY: 's3cret-call' };
     const args = ['--management-port', '0', '--management-host', '0.0.0.0'];
-    const server = await startManaged(t, args, { cwd: folder, env, key: 's3cret-call' });
+    const server = await startProcess(t, args, { cwd: folder, env, key: 's3cret-call' });
     const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
     assert.equal(await statusOf(server.managementUrl), 401);
     assert.equal(await statusOf(server.managementUrl, bearer('s3cret-call')), 401);
@@ -205,13 +200,10 @@ describe('with a key, the management API', LIMIT, () => {
   });
 
   test('asks for that of calls if it has none of its own', async (t) => {
-    const env = { BANANA_API_KEY: 's3cret-call' };
-    const server = await startManaged(t, ['--management-port', '0'], { env, key: 's3cret-call' });
-    assert.equal(await statusOf(server.managementUrl), 401);
-    assert.equal(await letsIn(server.managementUrl, { authorization: 'Bearer s3cret-call' }), true);
-    assert.equal(await letsIn(server.managementUrl, { 'x-banana-api-key': 's3cret-call' }), true);
-    await server.until(({ state }) => state === 'ready');
-    await server.stop();
+    const { managementUrl } = await startManaged(t, { apiKey: 's3cret-call' });
+    assert.equal(await statusOf(managementUrl), 401);
+    assert.equal(await letsIn(managementUrl, { authorization: 'Bearer s3cret-call' }), true);
+    assert.equal(await letsIn(managementUrl, { 'x-banana-api-key': 's3cret-call' }), true);
   });
 });
 
@@ -222,19 +214,14 @@ test(
     const folder = mkdtempSync(join(tmpdir(), 'banana-shared-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const path = join(folder, 'both.sock');
-    const both = ['--port', path, '--management-port', path];
+    const both = { port: path, managementPort: path };
     assert.match(
-      await refusalOf({ app: ECHO, flags: { port: path, managementPort: path } }),
+      await refusalOf({ app: ECHO, flags: both }),
       /both\.sock is the address of the server itself; the management API needs a key there/,
     );
-    const command = runCommand([ECHO, ...both, '--management-key', 's3cret'], { t });
-    const { ended, process: child } = command;
-    await Promise.race([once(child.stderr as NodeJS.ReadableStream, 'data'), ended]);
-    assert.match(command.stderr(), / serves /);
+    await startManaged(t, { ...both, managementKey: 's3cret' });
     assert.equal(await statusOf(`unix:${path}`), 401, 'GET /models without a key');
     assert.equal(await statusOf(`unix:${path}`, { authorization: 'Bearer s3cret' }), 200);
-    child.kill('SIGINT');
-    assert.equal((await ended).code, 0);
   },
 );
 
@@ -248,7 +235,7 @@ test(
     });
     const store = ['--management-port', '0', '--model-store', 'store', '--management-key', 'k'];
     const args = [...store, '--access-log', '--log-format', 'json'];
-    const server = await startManaged(t, args, { cwd: folder });
+    const server = await startProcess(t, args, { cwd: folder });
     const manage = (asked: string, method = 'POST', key = 'k') =>
       call(`${server.managementUrl}/models${asked}`, null, { authorization: `Bearer ${key}` }, { method });
 

@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
+import { serve } from '../../supervisor/serve.js';
 import { needs } from '../helpers/needs.js';
-import { ROOT, startServer } from '../helpers/server.js';
+import { ROOT } from '../helpers/server.js';
 
 interface Example {
   readonly title: string;
@@ -62,13 +63,15 @@ for (const { title, file, app, command, language, answer } of [
   ];
   const skip = needs(...programs);
   test(title, { timeout: 240_000, skip }, async (t) => {
-    const server = await startServer(writeApp(t, file, app), { t });
-    await server.until(({ state }) => state === 'ready');
+    const path = writeApp(t, file, app);
+    const server = await serve({ app: path, host: '127.0.0.1', port: 0, logLevel: 'silent' });
+    t.after(() => server.kill());
+    await server.ready;
     const line = command.replace('localhost:8000', new URL(server.url).host);
     assert.notEqual(line, command);
     const { stdout } = await promisify(execFile)('sh', ['-c', line.replace(/^curl/, 'curl -sS')]);
     if (language === 'json') assert.deepEqual(JSON.parse(stdout), JSON.parse(answer));
     else assert.equal(stdout.trim(), answer);
-    await server.stop();
+    await server.close();
   });
 }
