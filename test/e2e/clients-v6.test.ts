@@ -14,7 +14,7 @@ interface Answer<T = { readonly input: unknown; readonly pid: number }> {
   readonly meta: { readonly headers: Readonly<Record<string, string>> };
 }
 
-/** What a call does while a server starts, and with a megabyte of text: points 5 and 9 of conformance.test.ts. */
+/** Points 5, 9 and 10 of conformance.test.ts have a start, a megabyte of text and a full queue. */
 withOneRuntime(({ app }) => {
   test('6.2.0: calls, a call whose worker is killed, and calls while the server stops', LIMIT, async (t) => {
     const cues = makeCues(t);

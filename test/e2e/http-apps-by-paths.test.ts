@@ -1,9 +1,10 @@
 /** Every kind of app, called by every path with every kind of body; docs/http.md has the answers, row by row. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { tableRows } from '../helpers/doc-page.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { call, startServer, type Answer, type Server } from '../helpers/server.js';
+import { shareHere, type ServedHere } from '../helpers/served-here.js';
+import { call, type Answer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -89,20 +90,17 @@ test('the table has a row for every app and path, and every cell is explained', 
 withEachRuntime(({ app: fixture }) => {
   for (const [app, file, env] of APPS)
     describe(`a ${app}`, LIMIT, () => {
-      let server: Server;
+      const shared = shareHere(fixture(file), { args: ['--name', 'any'], env });
       let sent: Readonly<Record<string, Body>>;
       before(async () => {
-        server = await startServer(fixture(file), { args: ['--name', 'any'], env });
         sent = await bodies();
-        await server.until(({ state }) => state === 'ready');
       });
-      after(() => server.stop());
 
       for (const { 'called by': asked = '', ...row } of ROWS.filter((candidate) => candidate['app'] === app))
         for (const column of ['JSON', 'multipart', 'bytes'])
           test(`${asked} with ${column}: ${row[column]}`, async () => {
             const cell = row[column] as string;
-            const answer = await ask(server, asked, column, sent[column] as Body);
+            const answer = await ask(shared.server, asked, column, sent[column] as Body);
             const { reply = '' } = CELLS.get(cell) as Row;
             assert.equal(answer.status, Number.parseInt(reply), answer.text);
             const refusal = refusalOf(answer);
@@ -112,7 +110,7 @@ withEachRuntime(({ app: fixture }) => {
     });
 });
 
-function ask(server: Server, asked: string, kind: string, { type, bytes }: Body): Promise<Answer> {
+function ask(server: ServedHere, asked: string, kind: string, { type, bytes }: Body): Promise<Answer> {
   const path = (asked.split(' ')[1] as string).replace('{model_name}', 'any');
   const isWrapped = asked === GATEWAY && kind === 'JSON';
   const body = isWrapped ? JSON.stringify({ modelKey: 'any', modelInputs: VALUE }) : bytes;

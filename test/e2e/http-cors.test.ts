@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { after, before, describe, test } from 'node:test';
-import { startManagedCommand } from '../helpers/managed-command.js';
+import { describe, test } from 'node:test';
+import { startManaged } from '../helpers/managed-server.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { fixture, startServer, type Server } from '../helpers/server.js';
+import { serveHere, shareHere } from '../helpers/served-here.js';
+import { fixture, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 const KEY = 's3cret';
@@ -32,7 +33,7 @@ interface Sent {
 }
 
 /** `line`: such as `POST /`. */
-async function send({ url }: Pick<Server, 'url'>, line: string, sent: Sent = {}): Promise<Reply> {
+async function send({ url }: { readonly url: string }, line: string, sent: Sent = {}): Promise<Reply> {
   const [method = '', path = ''] = line.split(' ');
   const { origin, body = '', key = KEY } = sent;
   const headers: Record<string, string> = { 'content-type': 'application/json', ...sent.headers };
@@ -84,37 +85,30 @@ const REPLIES: readonly (readonly [line: string, status: number, sent?: Sent])[]
   ['GET /_k/jobs/unknown', 404],
 ];
 
-async function startWith(origins: string, ...others: readonly string[]): Promise<Server> {
-  const args = ['--cors-origin', origins, '--api-key', KEY, '--max-body', '2kb', ...others];
-  const server = await startServer(fixture('own-cors.mjs'), { args, key: KEY });
-  await server.until(({ state }) => state === 'ready');
-  return server;
-}
+const APP = fixture('own-cors.mjs');
+const argsFor = (origins: string, ...others: readonly string[]): string[] => [
+  ...['--cors-origin', origins, '--api-key', KEY, '--max-body', '2kb'],
+  ...others,
+];
 
 describe('--cors-origin with a list', LIMIT, () => {
-  let server: Server;
-  before(async () => {
-    server = await startWith(`${PAGE}, ${OTHER_PAGE}`);
-  });
-  after(async () => {
-    await server.stop();
-  });
+  const shared = shareHere(APP, { args: argsFor(`${PAGE}, ${OTHER_PAGE}`) });
 
   for (const [line, status, sent] of REPLIES) {
     test(`${line} (${status}) can be read by the pages of the list, and by no others`, async () => {
       for (const origin of [PAGE, OTHER_PAGE]) {
-        const reply = await send(server, line, { ...sent, origin });
+        const reply = await send(shared.server, line, { ...sent, origin });
         assert.equal(reply.status, status, reply.text);
         assert.deepEqual(reply.all('access-control-allow-origin'), [origin]);
         assert.deepEqual(reply.all('vary'), [line === 'GET /' ? 'Origin, Accept' : 'Origin']);
         assert.deepEqual(reply.all('access-control-expose-headers'), [EXPOSED]);
         assert.deepEqual(reply.all('access-control-allow-credentials'), []);
       }
-      const strange = await send(server, line, { ...sent, origin: STRANGER });
+      const strange = await send(shared.server, line, { ...sent, origin: STRANGER });
       assert.equal(strange.status, status, 'a client that is no browser is not stopped');
       assert.deepEqual(corsHeaders(strange), ['vary']);
       assert.deepEqual(
-        corsHeaders(await send(server, line, sent)),
+        corsHeaders(await send(shared.server, line, sent)),
         ['vary'],
         'nor is a request without an origin',
       );
@@ -128,14 +122,14 @@ describe('--cors-origin with a list', LIMIT, () => {
     `${PAGE}.evil.com`,
   ]) {
     test(`${origin} is not the page of the list`, async () => {
-      assert.deepEqual(corsHeaders(await send(server, 'POST /', { origin, body: '1' })), ['vary']);
+      assert.deepEqual(corsHeaders(await send(shared.server, 'POST /', { origin, body: '1' })), ['vary']);
     });
   }
 
   for (const path of ['/', '/nowhere', '/start/v4/', '/status']) {
     test(`a preflight of ${path} needs no key, and is the same for every path`, async () => {
       const headers = preflight('POST', 'content-type,x-banana-api-key,x-mine');
-      const reply = await send(server, `OPTIONS ${path}`, { origin: PAGE, headers, key: null });
+      const reply = await send(shared.server, `OPTIONS ${path}`, { origin: PAGE, headers, key: null });
       assert.deepEqual([reply.status, reply.text], [204, '']);
       assert.deepEqual(reply.all('access-control-allow-origin'), [PAGE]);
       assert.deepEqual(reply.all('access-control-allow-methods'), ['GET, HEAD, POST']);
@@ -143,13 +137,13 @@ describe('--cors-origin with a list', LIMIT, () => {
       assert.deepEqual(reply.all('access-control-max-age'), ['7200']);
       assert.deepEqual(reply.all('vary'), ['Origin']);
       assert.match(reply.all('x-request-id').join(), /^\w{32}$/);
-      const strange = await send(server, `OPTIONS ${path}`, { origin: STRANGER, headers, key: null });
+      const strange = await send(shared.server, `OPTIONS ${path}`, { origin: STRANGER, headers, key: null });
       assert.deepEqual([strange.status, corsHeaders(strange)], [204, ['vary']]);
     });
   }
 
   test('a preflight that asks for no headers, or for GET, is granted', async () => {
-    const reply = await send(server, 'OPTIONS /status', {
+    const reply = await send(shared.server, 'OPTIONS /status', {
       origin: PAGE,
       headers: preflight('GET'),
       key: null,
@@ -159,7 +153,7 @@ describe('--cors-origin with a list', LIMIT, () => {
   });
 
   test('a preflight without Host is 400, like every request', async () => {
-    const connection = await RawConnection.open(server);
+    const connection = await RawConnection.open(shared.server);
     connection.send(`OPTIONS / HTTP/1.1\r\nOrigin: ${PAGE}\r\nAccess-Control-Request-Method: POST\r\n\r\n`);
     const { status, headers } = await connection.reply();
     assert.deepEqual([status, headers['access-control-allow-origin']], [400, PAGE]);
@@ -167,39 +161,44 @@ describe('--cors-origin with a list', LIMIT, () => {
   });
 
   test('OPTIONS that is no preflight needs a key', async () => {
-    const refused = await send(server, 'OPTIONS /', { origin: PAGE, key: null });
+    const refused = await send(shared.server, 'OPTIONS /', { origin: PAGE, key: null });
     assert.equal(refused.status, 401);
     assert.match(refused.text, /^\{"error":\{"code":"SERVE_UNAUTHORIZED"/);
-    assert.equal((await send(server, 'OPTIONS /', { headers: preflight('POST'), key: null })).status, 401);
+    assert.equal(
+      (await send(shared.server, 'OPTIONS /', { headers: preflight('POST'), key: null })).status,
+      401,
+    );
   });
 
   test('preflights are not counted as calls', async () => {
     const countOf = async (): Promise<unknown> =>
-      (JSON.parse((await send(server, 'GET /_k/status')).text) as Record<string, unknown>)['sequence_number'];
+      (JSON.parse((await send(shared.server, 'GET /_k/status')).text) as Record<string, unknown>)[
+        'sequence_number'
+      ];
     const before = await countOf();
-    await send(server, 'OPTIONS /', { origin: PAGE, headers: preflight('POST') });
+    await send(shared.server, 'OPTIONS /', { origin: PAGE, headers: preflight('POST') });
     assert.equal(await countOf(), before);
   });
 
   test('a CORS header of the app takes the place of ours', async () => {
-    const reply = await send(server, 'POST /own', { origin: PAGE, body: '{}' });
+    const reply = await send(shared.server, 'POST /own', { origin: PAGE, body: '{}' });
     assert.deepEqual(reply.all('access-control-allow-origin'), ['https://its-own.test']);
     assert.deepEqual(reply.all('access-control-expose-headers'), ['X-Model']);
   });
 
   test("an app's Vary header stands beside ours", async () => {
-    const reply = await send(server, 'POST /varies', { origin: PAGE, body: '{}' });
+    const reply = await send(shared.server, 'POST /varies', { origin: PAGE, body: '{}' });
     assert.deepEqual(reply.all('vary').sort(), ['Accept', 'Origin']);
   });
 
   test('no header of an answer that cannot be sent is left on its error', async () => {
-    const reply = await send(server, 'POST /bad-header', { origin: PAGE, body: '{}' });
+    const reply = await send(shared.server, 'POST /bad-header', { origin: PAGE, body: '{}' });
     assert.deepEqual([reply.all('x-model'), reply.all('content-encoding')], [[], []]);
     assert.match(reply.text, /SERVE_OUTPUT_INVALID/);
   });
 
   test('a browser client reads its ids, its job and the times', async () => {
-    const reply = await send(server, 'POST /later', {
+    const reply = await send(shared.server, 'POST /later', {
       origin: PAGE,
       body: '{}',
       headers: { 'x-banana-request-id': 'mine' },
@@ -213,18 +212,12 @@ describe('--cors-origin with a list', LIMIT, () => {
 });
 
 describe('--cors-origin *', LIMIT, () => {
-  let server: Server;
-  before(async () => {
-    server = await startWith('*');
-  });
-  after(async () => {
-    await server.stop();
-  });
+  const shared = shareHere(APP, { args: argsFor('*') });
 
   for (const [line, status, sent] of REPLIES) {
     test(`${line} (${status}) can be read by every page`, async () => {
       for (const origin of [STRANGER, 'null']) {
-        const reply = await send(server, line, { ...sent, origin });
+        const reply = await send(shared.server, line, { ...sent, origin });
         assert.equal(reply.status, status, reply.text);
         assert.deepEqual(reply.all('access-control-allow-origin'), ['*']);
         assert.deepEqual(reply.all('access-control-expose-headers'), [EXPOSED]);
@@ -235,15 +228,14 @@ describe('--cors-origin *', LIMIT, () => {
 
   test('a preflight is granted to every page', async () => {
     const headers = preflight('POST', 'authorization');
-    const reply = await send(server, 'OPTIONS /', { origin: 'null', headers, key: null });
+    const reply = await send(shared.server, 'OPTIONS /', { origin: 'null', headers, key: null });
     assert.deepEqual([reply.status, reply.all('access-control-allow-origin')], [204, ['*']]);
     assert.deepEqual(reply.all('access-control-allow-headers'), ['authorization'], 'which no * would cover');
   });
 });
 
 test('without --cors-origin no reply has a CORS header', LIMIT, async (t) => {
-  const server = await startServer(fixture('own-cors.mjs'), { t });
-  await server.until(({ state }) => state === 'ready');
+  const server = await serveHere(t, APP);
   for (const line of ['POST /', 'GET /status', 'POST /nowhere'])
     assert.deepEqual(corsHeaders(await send(server, line, { origin: PAGE, body: '{}' })), [], line);
   const asked = await send(server, 'OPTIONS /', { origin: PAGE, headers: preflight('POST') });
@@ -257,8 +249,8 @@ describe('--cors-methods and --cors-headers', LIMIT, () => {
   const limits = ['--cors-methods', 'post, DELETE', '--cors-headers', 'Content-Type, X-Mine'];
   const asked = preflight('PUT', 'x-anything');
 
-  test('are the answer to a preflight, on our own paths and those of Multi Model Server', async () => {
-    const server = await startWith(PAGE, ...limits);
+  test('are the answer to a preflight, on our own paths and those of Multi Model Server', async (t) => {
+    const server = await serveHere(t, APP, { args: argsFor(PAGE, ...limits) });
     for (const path of ['/', '/nowhere', '/ping', '/predictions/own-cors', '/models/own-cors/invoke']) {
       const reply = await send(server, `OPTIONS ${path}`, { origin: PAGE, headers: asked, key: null });
       assert.equal(reply.status, 204, path);
@@ -272,20 +264,19 @@ describe('--cors-methods and --cors-headers', LIMIT, () => {
   });
 
   test('hold for the management API, too, whose pages are those that are named', async (t) => {
-    const args = ['--cors-origin', PAGE, ...limits];
-    const { server, management } = await startManagedCommand(t, { args });
-    const api = { url: management.managementUrl };
+    const given = { corsMethods: ['post', 'DELETE'], corsHeaders: ['Content-Type', 'X-Mine'] };
+    const { managementUrl: url } = await startManaged(t, { corsOrigin: PAGE, ...given });
+    const api = { url };
     const leave = await send(api, 'OPTIONS /models/m', { origin: PAGE, headers: asked, key: null });
     assert.deepEqual(leave.all('access-control-allow-methods'), ['POST, DELETE']);
     const list = await send(api, 'GET /models', { origin: PAGE, key: null });
     assert.deepEqual([list.status, list.all('access-control-allow-origin')], [200, [PAGE]]);
     const strange = await send(api, 'GET /models', { origin: STRANGER, key: null });
     assert.deepEqual([strange.status, corsHeaders(strange)], [403, ['vary']]);
-    await server.stop();
   });
 
   test('without --cors-origin the start warns that they have no effect', async (t) => {
-    const server = await startServer(fixture('own-cors.mjs'), { t, args: limits });
+    const server = await startServer(APP, { t, args: limits });
     await server.untilPrinted('--cors-methods: it has no effect without --cors-origin');
     await server.untilPrinted('--cors-headers: it has no effect without --cors-origin');
     const reply = await send(server, 'POST /', { origin: PAGE, body: '1' });

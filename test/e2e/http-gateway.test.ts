@@ -1,10 +1,11 @@
 /** The gateway's paths over plain HTTP: what its clients never send, and what they never look at. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { call, eventually, startServer, type Answer, type Server } from '../helpers/server.js';
+import { serveHere, shareHere } from '../helpers/served-here.js';
+import { call, eventually, type Answer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -19,25 +20,22 @@ interface Reply {
 
 withOneRuntime(({ app }) => {
   describe('the gateway of an app that echoes', LIMIT, () => {
-    let server: Server;
-    before(async () => {
-      server = await startServer(app('echoes'), { args: ['--max-body', '300kb'] });
-      await server.until(({ state }) => state === 'ready');
-    });
-    after(async () => {
-      await server.stop();
-    });
+    const shared = shareHere(app('echoes'), { args: ['--max-body', '300kb'] });
 
     for (const path of ['/start/v2', '/start/v2/', '/start/v4', '/start/v4/']) {
       test(`${path} starts a call that /check/v2 and /check/v4/ know`, async () => {
-        const started = await post(server, path, { id: 'mine', modelInputs: { path }, startOnly: true });
+        const started = await post(shared.server, path, {
+          id: 'mine',
+          modelInputs: { path },
+          startOnly: true,
+        });
         assert.equal(started.message, 'success');
         assert.equal(started.id, 'mine');
         assert.equal(started.finished, false);
         assert.equal(started.modelOutputs, undefined);
         for (const check of ['/check/v2', '/check/v4/']) {
           const { callID } = started;
-          const ended = await post(server, check, { callID, longPoll: true });
+          const ended = await post(shared.server, check, { callID, longPoll: true });
           assert.deepEqual(ended.modelOutputs, [{ path }]);
         }
       });
@@ -61,7 +59,7 @@ withOneRuntime(({ app }) => {
     ];
     for (const [why, body, output] of INPUTS) {
       test(`start: ${why}`, async () => {
-        const answer = await call(`${server.url}/start/v4/`, body);
+        const answer = await call(`${shared.server.url}/start/v4/`, body);
         assert.deepEqual(answer.json<Reply>().modelOutputs, [output]);
         assert.equal(answer.json<Reply>().finished, true);
       });
@@ -75,9 +73,9 @@ withOneRuntime(({ app }) => {
         },
       });
       const init = { method: 'POST', body: chunks, duplex: 'half' } as RequestInit;
-      const reply = (await (await fetch(`${server.url}/start/v4`, init)).json()) as Reply;
+      const reply = (await (await fetch(`${shared.server.url}/start/v4`, init)).json()) as Reply;
       assert.deepEqual(reply.modelOutputs, [{ a: 'ü' }]);
-      const typed = await call(`${server.url}/start/v4`, '{"modelInputs":3}', {
+      const typed = await call(`${shared.server.url}/start/v4`, '{"modelInputs":3}', {
         'content-type': 'application/x-www-form-urlencoded',
         accept: 'application/msgpack',
       });
@@ -86,15 +84,15 @@ withOneRuntime(({ app }) => {
 
     test("every reply is ASCII, the call's id is the header's or the body's, and its times are included", async () => {
       const body = JSON.stringify({ id: 'in-body', modelInputs: 'ü🍌' });
-      const answer = await call(`${server.url}/start/v4/`, body);
+      const answer = await call(`${shared.server.url}/start/v4/`, body);
       // eslint-disable-next-line no-control-regex
       assert.match(answer.text, /^[\x00-\x7f]*$/);
       assert.deepEqual(answer.json<Reply>().modelOutputs, ['ü🍌']);
       assert.equal(answer.headers.get('x-request-id'), 'in-body');
       assert.match(answer.headers.get('server-timing') ?? '', /^queue;dur=[\d.]+, run;dur=[\d.]+$/);
-      const named = await call(`${server.url}/start/v4/`, body, { 'x-request-id': 'in-header' });
+      const named = await call(`${shared.server.url}/start/v4/`, body, { 'x-request-id': 'in-header' });
       assert.equal(named.json<Reply>().id, 'in-header');
-      const failed = await call(`${server.url}/check/v4/`, JSON.stringify({ callID: 'ü🍌' }));
+      const failed = await call(`${shared.server.url}/check/v4/`, JSON.stringify({ callID: 'ü🍌' }));
       // eslint-disable-next-line no-control-regex
       assert.match(failed.text, /^[\x00-\x7f]*$/);
     });
@@ -123,7 +121,7 @@ withOneRuntime(({ app }) => {
     ];
     for (const [why, path, body, code, message] of MISTAKES) {
       test(`${why} is an "error" with status 200`, async () => {
-        const answer = await call(`${server.url}${path}`, body);
+        const answer = await call(`${shared.server.url}${path}`, body);
         assert.equal(answer.status, 200);
         const reply = answer.json<Reply>();
         assert.match(reply.message, /^inference server error: /);
@@ -133,14 +131,14 @@ withOneRuntime(({ app }) => {
     }
 
     test('a start counts once in sequence_number; a check, feedback and a GET do not', async () => {
-      const before = await sequenceNumber(server);
-      await post(server, '/start/v2/', {});
-      const { callID } = await post(server, '/start/v4/', {});
-      await call(`${server.url}/start/v4/`, 'no JSON');
-      await post(server, '/check/v4/', { callID });
-      await post(server, '/feedback/v2', { callID, feedback: {} });
-      assert.equal((await fetch(`${server.url}/start/v4/`)).status, 405);
-      assert.equal((await sequenceNumber(server)) - before, 3);
+      const before = await sequenceNumber(shared.server);
+      await post(shared.server, '/start/v2/', {});
+      const { callID } = await post(shared.server, '/start/v4/', {});
+      await call(`${shared.server.url}/start/v4/`, 'no JSON');
+      await post(shared.server, '/check/v4/', { callID });
+      await post(shared.server, '/feedback/v2', { callID, feedback: {} });
+      assert.equal((await fetch(`${shared.server.url}/start/v4/`)).status, 405);
+      assert.equal((await sequenceNumber(shared.server)) - before, 3);
     });
   });
 
@@ -149,7 +147,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await startServer(app('works'), { t, env: cues.env });
+      const server = await serveHere(t, app('works'), { cues });
       const leaver = new AbortController();
       const left = call(
         `${server.url}/start/v4/`,
@@ -177,7 +175,7 @@ withOneRuntime(({ app }) => {
     'outputs: no value is null; a value that is not JSON is an error that explains it',
     LIMIT,
     async (t) => {
-      const server = await startServer(app('ends-as-told'), { t });
+      const server = await serveHere(t, app('ends-as-told'));
       const run = (end: string): Promise<Reply> => post(server, '/start/v4/', { modelInputs: { end } });
       assert.deepEqual((await run('nothing')).modelOutputs, [null]);
       assert.deepEqual((await run('emptyResponse')).modelOutputs, [null]);
@@ -200,7 +198,7 @@ withOneRuntime(({ app }) => {
   test("a route that the app has itself is the app's, once its routes are known", LIMIT, async (t) => {
     const cues = makeCues(t);
     cues.give('import may not end');
-    const server = await startServer(app('has-gateway-routes'), { t, env: cues.env });
+    const server = await serveHere(t, app('has-gateway-routes'), { cues });
     const early = post(server, '/start/v4/', { id: 'early', modelInputs: { a: 1 } });
     await server.until(({ model }) => model.queue.arriving === 1);
     cues.give('import may end');
@@ -219,7 +217,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       cues.give('import may not end');
-      const server = await startServer(app('has-no-root'), { t, env: cues.env });
+      const server = await serveHere(t, app('has-no-root'), { cues });
       const early = post(server, '/start/v4/', {});
       await server.until(({ model }) => model.queue.arriving === 1);
       cues.give('import may end');
@@ -233,7 +231,7 @@ withOneRuntime(({ app }) => {
   );
 
   test('a client that leaves while the body of its start arrives gives its place back', LIMIT, async (t) => {
-    const server = await startServer(app('echoes'), { t });
+    const server = await serveHere(t, app('echoes'));
     const connection = await RawConnection.open(server);
     connection.send('POST /start/v4/ HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n{"modelInputs"');
     await server.until(({ model }) => model.queue.arriving === 1);
@@ -247,7 +245,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const args = ['--api-key', 'right', '--queue-size', '4'];
-      const server = await startServer(app('echoes'), { t, args, key: 'right' });
+      const server = await serveHere(t, app('echoes'), { args });
       await server.until(({ state }) => state === 'ready');
       const strangers = await Promise.all(Array.from({ length: 70 }, () => RawConnection.open(server)));
       for (const { socket } of strangers)
@@ -269,13 +267,13 @@ withOneRuntime(({ app }) => {
   );
 });
 
-async function post(server: Server, path: string, body: object): Promise<Reply> {
+async function post(server: { readonly url: string }, path: string, body: object): Promise<Reply> {
   const answer: Answer = await call(`${server.url}${path}`, JSON.stringify(body));
   assert.equal(answer.status, 200, answer.text);
   return answer.json<Reply>();
 }
 
-async function sequenceNumber(server: Server): Promise<number> {
+async function sequenceNumber(server: { readonly url: string }): Promise<number> {
   const status = (await (await fetch(`${server.url}/_k/status`)).json()) as { sequence_number: number };
   return status.sequence_number;
 }

@@ -4,12 +4,16 @@ import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { eventually, isAlive, startServer, type Server } from '../helpers/server.js';
+import { serveHere } from '../helpers/served-here.js';
+import { eventually, isAlive } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
 /** Status and exact text of a GET. */
-async function get({ url }: Server, path: string): Promise<readonly [status: number, text: string]> {
+async function get(
+  { url }: { readonly url: string },
+  path: string,
+): Promise<readonly [status: number, text: string]> {
   const response = await fetch(`${url}${path}`);
   assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
   return [response.status, await response.text()];
@@ -22,7 +26,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       cues.give('init may not end');
-      const server = await startServer(app('works'), { t, env: cues.env });
+      const server = await serveHere(t, app('works'), { cues });
       assert.deepEqual(await get(server, '/healthcheck'), [503, '{"state":"starting","gpu":false}']);
       assert.deepEqual(await get(server, '/readyz'), [503, '{"state":"starting"}']);
       assert.deepEqual(await get(server, '/livez'), [200, '{"state":"alive"}']);
@@ -45,7 +49,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       const args = ['--workers', '2'];
-      const server = await startServer(app('blocks-thread'), { t, env: cues.env, args });
+      const server = await serveHere(t, app('blocks-thread'), { cues, args });
       await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
       const calls = [1, 2].map(() => ask(server, { until: 'go' }));
       await eventually(
@@ -75,14 +79,14 @@ withOneRuntime(({ app }) => {
 
   test('/status shows what every worker is, does and did', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await startServer(app('works'), { t, env: cues.env, args: ['--workers', '2'] });
+    const server = await serveHere(t, app('works'), { cues, args: ['--workers', '2'] });
     await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
     for (let i = 0; i < 4; i += 1) await ask(server, {});
     const status = (await (await fetch(`${server.url}/status`)).json()) as Record<string, unknown> & {
       model: Record<string, unknown> & { workers: Record<string, unknown>[] };
     };
     assert.equal(status['state'], 'ready');
-    assert.equal(status['pid'], server.pid);
+    assert.equal(status['pid'], process.pid);
     assert.deepEqual(status['replies'], { ok: 4 });
     assert.ok((status['uptimeMs'] as number) > 0);
     const { model } = status;
@@ -126,7 +130,7 @@ withOneRuntime(({ app }) => {
       const cues = makeCues(t);
       cues.give('intact');
       const args = ['--restart-limit', '0'];
-      const server = await startServer(app('throws-in-init'), { t, env: cues.env, args });
+      const server = await serveHere(t, app('throws-in-init'), { cues, args });
       const { model } = await server.until(({ state }) => state === 'ready');
       const pid = model.workers[0]?.pid as number;
       cues.give('broken');
@@ -142,8 +146,6 @@ withOneRuntime(({ app }) => {
       assert.equal(refused.status, 503);
       assert.ok(Number(refused.headers.get('retry-after')) >= 1);
       assert.match(refused.text, /SERVE_NOT_READY/);
-      server.process.kill('SIGINT');
-      assert.deepEqual(await server.ended, { code: 0, signal: null });
     },
   );
 });

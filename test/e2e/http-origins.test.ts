@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { RawConnection, type RawReply } from '../helpers/raw-http.js';
-import { fixture, type Server } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { fixture } from '../helpers/server.js';
+import { shareHere } from '../helpers/served-here.js';
 import { Refused, openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -16,14 +16,22 @@ const FROM_STRANGER = { origin: STRANGER };
 type Headers = Readonly<Record<string, string>>;
 
 /** Sends a request with a small body and these headers. `line`: such as `POST /`. */
-async function send(server: Server, line: string, headers: Headers = {}): Promise<RawReply> {
+async function send(
+  server: { readonly url: string },
+  line: string,
+  headers: Headers = {},
+): Promise<RawReply> {
   const { host } = new URL(server.url);
   const all = { host, 'content-type': 'application/json', 'content-length': '2', ...headers };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return RawConnection.ask(server, `${line} HTTP/1.1\r\n${lines.join('')}\r\n{}`);
 }
 
-async function opens(t: Parameters<typeof openSocket>[0], server: Server, headers: Headers): Promise<number> {
+async function opens(
+  t: Parameters<typeof openSocket>[0],
+  server: { readonly url: string },
+  headers: Headers,
+): Promise<number> {
   try {
     (await openSocket(t, server, '/echo', { ...headers })).socket.terminate();
     return 101;
@@ -35,7 +43,7 @@ async function opens(t: Parameters<typeof openSocket>[0], server: Server, header
 }
 
 describe('a server without a key', LIMIT, () => {
-  const shared = shareServer(APP);
+  const shared = shareHere(APP);
   const asked = (line: string, headers?: Headers): Promise<RawReply> => send(shared.server, line, headers);
 
   for (const headers of [FROM_STRANGER, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }] as const) {
@@ -98,7 +106,7 @@ describe('a server without a key', LIMIT, () => {
 });
 
 describe('a server without a key that lists a page', LIMIT, () => {
-  const shared = shareServer(APP, { args: ['--cors-origin', PAGE] });
+  const shared = shareHere(APP, { args: ['--cors-origin', PAGE] });
 
   test('takes the calls of that page and its own, and of no other', async (t) => {
     const { server } = shared;
@@ -114,7 +122,7 @@ describe('a server without a key that lists a page', LIMIT, () => {
 });
 
 describe('a server without a key that lists every page', LIMIT, () => {
-  const shared = shareServer(APP, { args: ['--cors-origin', '*'] });
+  const shared = shareHere(APP, { args: ['--cors-origin', '*'] });
 
   test('takes the calls of every page', async (t) => {
     const { server } = shared;
@@ -128,7 +136,7 @@ describe('a server with a key', LIMIT, () => {
   const key = { 'x-banana-api-key': KEY };
 
   describe('and no list of pages', () => {
-    const shared = shareServer(APP, { args: ['--api-key', KEY], key: KEY });
+    const shared = shareHere(APP, { args: ['--api-key', KEY] });
 
     test('takes the calls and WebSockets of every page that has the key', async (t) => {
       const { server } = shared;
@@ -139,7 +147,7 @@ describe('a server with a key', LIMIT, () => {
   });
 
   describe('and a list of pages', () => {
-    const shared = shareServer(APP, { args: ['--api-key', KEY, '--cors-origin', PAGE], key: KEY });
+    const shared = shareHere(APP, { args: ['--api-key', KEY, '--cors-origin', PAGE] });
 
     test('opens WebSockets for these pages and its own only; calls need the key alone', async (t) => {
       const { server } = shared;
@@ -153,7 +161,7 @@ describe('a server with a key', LIMIT, () => {
 
 describe('a server of a model store', LIMIT, () => {
   const args = ['--model-store', fixture('lib').replace(/\/lib$/, ''), '--models', 'works.mjs'];
-  const shared = shareServer(null, { args });
+  const shared = shareHere(null, { args });
 
   test('refuses the calls of pages in the words of Multi Model Server', async () => {
     for (const line of ['GET /predictions/works', 'POST /predictions/works', 'PUT /invocations']) {

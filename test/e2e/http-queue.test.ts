@@ -5,13 +5,13 @@ import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime, type Runtime } from '../helpers/runtimes.js';
-import { startServer, type Answer, type Server } from '../helpers/server.js';
-import { shareServer, type SharedServer } from '../helpers/shared-server.js';
+import { serveHere, shareHere, type ServedHere } from '../helpers/served-here.js';
+import type { Answer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
 interface Busy {
-  readonly server: Server;
+  readonly server: ServedHere;
   readonly cues: Cues;
   /** The call that the one worker is running. */
   readonly running: Promise<Answer>;
@@ -22,7 +22,7 @@ interface Busy {
 /** A server whose only worker runs a call until it is released. */
 async function busyServer(app: Runtime['app'], t: TestContext, ...args: string[]): Promise<Busy> {
   const cues = makeCues(t);
-  const server = await startServer(app('works'), { t, env: cues.env, args });
+  const server = await serveHere(t, app('works'), { cues, args });
   await server.until(({ state }) => state === 'ready');
   const { release, ...busy } = await keepBusy({ server, cues });
   return {
@@ -34,7 +34,7 @@ async function busyServer(app: Runtime['app'], t: TestContext, ...args: string[]
   };
 }
 
-async function keepBusy({ server, cues }: SharedServer): Promise<Busy> {
+async function keepBusy({ server, cues }: Pick<Busy, 'server' | 'cues'>): Promise<Busy> {
   const running = ask(server, { until: 'go' }, { id: 'running' });
   await cues.untilNoted('begun running');
   const release = async (): Promise<void> => {
@@ -51,7 +51,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       for (const cue of ['import may not end', 'init may not end']) cues.give(cue);
-      const server = await startServer(app('waits-briefly'), { t, env: cues.env });
+      const server = await serveHere(t, app('waits-briefly'), { cues });
       const held = ask(server, {}, { id: 'held' });
       await server.until(({ model }) => model.queue.arriving === 1);
       cues.give('import may end');
@@ -70,7 +70,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await startServer(app('works'), { t, env: cues.env });
+      const server = await serveHere(t, app('works'), { cues });
       await server.until(({ state }) => state === 'ready');
       const startedAtMs = performance.now();
       const answer = await ask(
@@ -105,7 +105,7 @@ withOneRuntime(({ app }) => {
   );
 
   describe('a server in which nothing waits', LIMIT, () => {
-    const shared = shareServer(app('works'), { args: ['--queue-size', '0'] });
+    const shared = shareHere(app('works'), { args: ['--queue-size', '0'] });
 
     test('a refused client keeps its connection, and is served on it later', LIMIT, async () => {
       const { server, cues, running } = await keepBusy(shared);
@@ -130,7 +130,7 @@ withOneRuntime(({ app }) => {
   });
 
   describe('a server with --queue-bytes', LIMIT, () => {
-    const shared = shareServer(app('works'), { args: ['--queue-bytes', '1kb'] });
+    const shared = shareHere(app('works'), { args: ['--queue-bytes', '1kb'] });
 
     test(
       '--queue-bytes counts bodies that wait and bodies that are still arriving, chunked ones too',
@@ -199,7 +199,7 @@ withOneRuntime(({ app }) => {
   });
 
   describe('a server with one worker', LIMIT, () => {
-    const shared = shareServer(app('works'), { args: [] });
+    const shared = shareHere(app('works'));
 
     test('a call whose deadline passes while it waits gets 504 then, and never runs', LIMIT, async () => {
       const { server, cues, release } = await keepBusy(shared);
@@ -231,7 +231,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await startServer(app('works'), { t, env: cues.env });
+      const server = await serveHere(t, app('works'), { cues });
       const within = (seconds: string): { headers: Record<string, string> } => ({
         headers: { 'x-request-timeout-seconds': seconds },
       });
@@ -253,7 +253,7 @@ withOneRuntime(({ app }) => {
 
   test('Retry-After grows with the queue and the time calls take', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await startServer(app('works'), { t, env: cues.env, args: ['--queue-size', '6'] });
+    const server = await serveHere(t, app('works'), { cues, args: ['--queue-size', '6'] });
     for (let i = 0; i < 5; i += 1) await ask(server, { ms: 400 });
     const running = ask(server, { until: 'go' }, { id: 'running' });
     await cues.untilNoted('begun running');
