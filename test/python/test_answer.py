@@ -16,7 +16,7 @@ import unittest
 import uuid
 from unittest import mock
 
-from banana_worker.formats.msgpack_reader import read_value
+from banana_worker.protocol.msgpack import read_value
 from banana_worker.process.hint_once import write_hints_to
 from banana_worker.protocol.errors import ServeError
 from banana_worker.values import conversions

@@ -11,7 +11,8 @@ from typing import Any, List
 from unittest import mock
 
 from banana_worker.protocol.call_heads import CallHeads
-from banana_worker.protocol.codec import decode_head, pack, read_call
+from banana_worker.protocol.codec import decode_head, read_call
+from banana_worker.protocol.msgpack import write_value
 from banana_worker.protocol.errors import ProtocolError
 
 _FILE = os.path.join(os.path.dirname(__file__), "..", "fixtures", "frames", "golden.json")
@@ -45,7 +46,7 @@ def packed(value: Any) -> bytes:
     """Lists as the front writes them: short ones have their length in their first byte."""
     if isinstance(value, list) and len(value) < 16:
         return bytes((0x90 | len(value),)) + b"".join(map(packed, value))
-    return pack(value)
+    return write_value(value)
 
 
 def head_of(call: List[Any], batch: int = 1, last: bool = True) -> bytes:

@@ -11,11 +11,10 @@ import struct
 from typing import Any, List, Optional
 
 from banana_worker.formats import AnyExchange
-from banana_worker.formats.msgpack import Extension, write_value
-from banana_worker.formats.msgpack_reader import Reader, read_value
 from banana_worker.formats.reply import BytesBody, Reply, ReplyHead, StreamBody, assert_no_error, value_of
 from banana_worker.formats.tensors.arrays import array_of, for_app, tensor_of_array
 from banana_worker.protocol.errors import bad_body
+from banana_worker.protocol.msgpack import Extension, Reader, read_value, write_value
 from banana_worker.values.conversions import is_array
 from banana_worker.values.plain_value import plain_value
 from banana_worker.values.tensor import Tensor, elements_of

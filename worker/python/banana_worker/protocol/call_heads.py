@@ -10,12 +10,13 @@ from __future__ import annotations
 import struct
 from typing import Any, Dict, List, Optional, Tuple
 
-from banana_worker.protocol.codec import decode_head, pack, read_call, read_value, read_values
+from banana_worker.protocol.codec import HeadReader, decode_head, read_call
 from banana_worker.protocol.errors import ProtocolError
 from banana_worker.protocol.messages import Call
+from banana_worker.protocol.msgpack import pack_text
 
 # A `call` with its three fields and one call, up to the number of this call's fields.
-_ONE_CALL = b"\x94" + pack("call") + b"\x91"
+_ONE_CALL = b"\x94" + pack_text("call") + b"\x91"
 _LEAST_TAG, _MOST_TAG, _LONG_TAG = 0x9C, 0x9F, 0xDC
 
 # The texts from the route to `Accept`, in the middle of a call's fields.
@@ -33,11 +34,11 @@ _LENGTHS = {0xD9: 1, 0xDA: 2, 0xDB: 4}
 _MOST_SHAPES = 64
 
 
-class _Places:
+class _Places(HeadReader):
     """Walks over a head that is known to be whole, and notes the places of the fields that differ from call to call."""
 
     def __init__(self, head: bytes) -> None:
-        self._head = head
+        super().__init__(head)
         self.at = len(_ONE_CALL)
         # Number of the call's fields.
         self.count = head[self.at] & 0x0F
@@ -55,7 +56,7 @@ class _Places:
 
     def note_number(self) -> None:
         """@raises KeyError if it is written in a way that the front does not use"""
-        tag = self._head[self.at]
+        tag = self.data[self.at]
         if tag < 0x80:
             self.note(self.at, self.at + 1, "b")  # the number is its own tag; other tags read as negative
         else:
@@ -63,28 +64,24 @@ class _Places:
             self.note(self.at + 1, self.at + 1 + struct.calcsize(code), code)
 
     def note_text(self) -> None:
-        end = read_value(self._head, self.at)[1]
-        start = self.at + 1 + _LENGTHS.get(self._head[self.at], 0)
-        self.note(start, end, "%ds" % (end - start))
+        start = self.at + 1 + _LENGTHS.get(self.data[self.at], 0)
+        self.value()
+        self.note(start, self.at, "%ds" % (self.at - start))
 
     def note_texts(self, count: int) -> None:
-        end = read_values(self._head, self.at, count)[1]
-        self.note(self.at, end, "%ds" % (end - self.at))
+        start = self.at
+        self.values(count)
+        self.note(start, self.at, "%ds" % (self.at - start))
 
     def note_deadline(self) -> None:
         """@raises KeyError as `note_number` does"""
-        tag = self._head[self.at]
+        tag = self.data[self.at]
         if tag == _DOUBLE:
             self.note(self.at + 1, self.at + 9, "d")
         elif tag == _NIL:
             self.note(self.at + 1, self.at + 1, "0s")
         else:
             raise KeyError(tag)
-
-    def skip(self, count: int) -> List[Any]:
-        """Skips fields that are always the same, and returns them."""
-        values, self.at = read_values(self._head, self.at, count)
-        return values
 
 
 class _Shape:
@@ -100,7 +97,7 @@ class _Shape:
         places.note_texts(_ABOUT_FIELDS)
         places.note_deadline()
         places.note_text()
-        rest = places.skip(places.count - _FIRST_OF_REST)
+        rest = places.values(places.count - _FIRST_OF_REST)  # always the same
         places.note_number()
         places.note(len(head), len(head), "0s")
         if head[-1] != _TRUE:
@@ -138,11 +135,12 @@ class _Shape:
 
     def _learn_about(self, about: bytes) -> bool:
         """Returns False if these are not the expected texts."""
+        reader = HeadReader(about)
         try:
-            texts, end = read_values(about, 0, _ABOUT_FIELDS)
-        except (IndexError, TypeError, struct.error, ProtocolError):
+            texts = reader.values(_ABOUT_FIELDS)
+        except (IndexError, TypeError, ValueError):
             return False
-        if end != len(about) or any(type(text) is not str for text in texts):
+        if reader.at != len(about) or any(type(text) is not str for text in texts):
             return False
         route, path, query, format, content_type, accept = texts
         self._about_bytes, self._about = about, (route, path, query, format, content_type, accept)

@@ -132,8 +132,7 @@ def encoding_named(name: str) -> Encoding:
 
         return Encoding(name, json_bytes, json.loads)
     if name == "msgpack":
-        from banana_worker.formats.msgpack_reader import read_value
-        from banana_worker.formats.msgpack import write_value
+        from banana_worker.protocol.msgpack import read_value, write_value
         from banana_worker.values.plain_value import plain_value
 
         return Encoding(name, lambda value: bytes(write_value(plain_value(value, is_binary=True))), read_value)
