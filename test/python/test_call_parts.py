@@ -17,7 +17,7 @@ from banana_worker.formats import Inputs
 from banana_worker.process import descriptors
 from banana_worker.process.channel import Channel
 from banana_worker.process.listener import Listener
-from banana_worker.process.waits import Waits
+from banana_worker.process.waits import Credit, Waits
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Metric
 from banana_worker.report import app_metrics
@@ -27,7 +27,6 @@ from banana_worker.run import call_context
 from banana_worker.run import webhook_handover
 from banana_worker.run.batch_entries import entries_of, halves_of, only_entry
 from banana_worker.run.call_context import CallContext, InitContext, WorkerInfo
-from banana_worker.run.credit import Credit
 from banana_worker.run.inputs_of_call import parts_of
 from banana_worker.run.webhook_handover import check_webhook
 from calls import call_with

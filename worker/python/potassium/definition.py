@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, NamedTuple, Optional
 
 from banana_worker.run.loaded_app import RepeatOptions, repeat_options
 
-from .webhook_url import checked_url
+from .hooks import checked_url
 
 
 class Endpoint(NamedTuple):

@@ -13,7 +13,7 @@ from banana_worker.stand_in import names_of_module
 
 from .definition import Definition, declared_endpoint, legacy_endpoint
 from .exceptions import InvalidEndpointTypeException, RouteAlreadyInUseException
-from .webhook_url import checked_url
+from .hooks import checked_url
 
 if TYPE_CHECKING:
     import queue

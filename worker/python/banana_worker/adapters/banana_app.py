@@ -5,9 +5,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
 
-from banana_worker.adapters.coroutine_functions import then
 from banana_worker.adapters.exports import APP_OPTIONS, ModuleApp, assert_no_generator, function_or_none
-from banana_worker.adapters.parameters import parameters_of, with_context
+from banana_worker.adapters.functions import parameters_of, then, with_context
 from banana_worker.failures.app_function import WrongFunction
 from banana_worker.formats.read_input import InputWishes, input_wishes
 from banana_worker.protocol.messages import Route

@@ -7,7 +7,7 @@ import re
 from types import ModuleType
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from banana_worker.adapters.coroutine_functions import is_generator_function
+from banana_worker.adapters.functions import is_generator_function
 from banana_worker.failures.sentences import kind_of
 from banana_worker.protocol.tables import MAX_CONCURRENCY, MODEL_OPTIONS, TASKS
 from banana_worker.protocol.messages import Route

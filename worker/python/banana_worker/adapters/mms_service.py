@@ -16,7 +16,7 @@ from mms.context import Context, ReadItem
 from mms.metrics.metric import Metric as MmsMetric
 from mms.metrics.metrics_store import StoredMetric, finite_number, texts_of
 
-from banana_worker.adapters.coroutine_functions import then
+from banana_worker.adapters.functions import then
 from banana_worker.adapters.exports import ModuleApp, concurrency_of, function_or_none
 from banana_worker.adapters.service_answers import answers_of
 from banana_worker.adapters.service_handler import Handler, assert_callable, find_handler

@@ -6,9 +6,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, List, Optional
 
-from banana_worker.adapters.coroutine_functions import is_coroutine_function, then
 from banana_worker.adapters.exports import ModuleApp, assert_no_generator, function_or_none
-from banana_worker.adapters.parameters import assert_takes, parameters_of
+from banana_worker.adapters.functions import assert_takes, is_coroutine_function, parameters_of, then
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.read_input import InputWishes
 from banana_worker.formats.reply import JsonBody, Reply, ReplyHead

@@ -7,7 +7,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from banana_worker.adapters.exports import assert_no_generator
-from banana_worker.adapters.parameters import assert_takes
+from banana_worker.adapters.functions import assert_takes
 from banana_worker.failures.app_function import WrongFunction
 from banana_worker.failures.thrown import is_a
 

@@ -8,7 +8,7 @@ import sys
 from typing import Callable, Dict, Mapping, Optional
 
 from banana_worker.adapters.banana_app import from_banana_app
-from banana_worker.adapters.coroutine_functions import runs_in_event_loop
+from banana_worker.adapters.functions import runs_in_event_loop
 from banana_worker.adapters.potassium_app import from_potassium_app
 from banana_worker.failures.app_function import WrongFunction, place_of
 from banana_worker.load.explain_load_error import StartFailure, explain_own_mms, locate_text

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Deque
+from typing import Any, Callable, Deque, TYPE_CHECKING
 
 from banana_worker.process import descriptors
 from banana_worker.process.listener import Listener
@@ -85,3 +85,29 @@ def _check_is_worker() -> None:
 def _resolve(future: Future[None]) -> None:
     if not future.done():  # the waiting task may have been cancelled
         future.set_result(None)
+
+
+class Credit:
+    """`grant` and `cancel` are for the thread that reads messages, `spend` for the one sender."""
+
+    __slots__ = ("_granted", "_spent", "cancelled")
+
+    def __init__(self, granted: int) -> None:
+        # Each number has one writer, so no lock is needed.
+        self._granted = granted
+        self._spent = 0
+        self.cancelled = False
+
+    def spend(self, size: int) -> None:
+        self._spent += size
+
+    def grant(self, size: int) -> None:
+        self._granted += size
+
+    def cancel(self) -> None:
+        """Lets a waiting sender go on, although its client is gone."""
+        self.cancelled = True
+
+    def may_go_on(self) -> bool:
+        """Whether there is credit, or the client is gone."""
+        return self._spent < self._granted or self.cancelled

@@ -30,7 +30,7 @@ def metric_error(
             return ValueError(text % (_shown(name), _MOST_METRICS))
     elif known != kind:
         return TypeError("metric %s: it is a %s, not a %s; use another name" % (_shown(name), known, kind))
-    if not _is_finite(value):
+    if not is_finite(value):
         return TypeError("metric %s: its value is not a finite number, but %s" % (_shown(name), _shown(value)))
     if kind == "counter" and value < 0:
         return ValueError("metric %s: a counter cannot fall: %s is below 0" % (_shown(name), value))
@@ -40,7 +40,7 @@ def metric_error(
 
 def number_of(value: Any) -> Any:
     """A number of another type, such as numpy's, as a Python number; any other value unchanged."""
-    if isinstance(value, (int, float, str, bytes)):
+    if isinstance(value, (int, str, bytes)):
         return value
     try:
         return float(value)
@@ -48,7 +48,7 @@ def number_of(value: Any) -> Any:
         return value
 
 
-def _is_finite(value: Any) -> bool:
+def is_finite(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     try:

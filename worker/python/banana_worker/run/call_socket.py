@@ -12,9 +12,8 @@ import threading
 from typing import Any, Callable, Deque, Generator, List, Optional, Tuple, Union
 
 from banana_worker.process.channel import Channel
-from banana_worker.process.waits import Waits
+from banana_worker.process.waits import Credit, Waits
 from banana_worker.protocol.tables import DATA_OVERHEAD_BYTES, MAX_CLOSE_REASON_BYTES, MAX_FRAGMENT_BYTES
-from banana_worker.run.credit import Credit
 from banana_worker.text.charsets import utf8
 
 Message = Union[str, bytes]

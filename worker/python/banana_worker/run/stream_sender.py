@@ -8,11 +8,10 @@ from banana_worker.formats.reply import close_async_items, close_items
 from banana_worker.process.channel import BytesLike, Channel, frame
 from banana_worker.process.event_loop import clean_up
 from banana_worker.process.outgoing import Outgoing
-from banana_worker.process.waits import Waits
+from banana_worker.process.waits import Credit, Waits
 from banana_worker.protocol.codec import encode_head
 from banana_worker.protocol.tables import MAX_FRAGMENT_BYTES
 from banana_worker.reply.answer import StreamedAnswer
-from banana_worker.run.credit import Credit
 
 
 class StreamSender:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from banana_worker.process.hint_once import hint_once
+from banana_worker.report.metric_rules import is_finite, number_of
 from banana_worker.stand_in import names_of_module
 
 from .caching_metric import CachingMetric, MetricTypes
@@ -211,7 +211,7 @@ class MetricsStore:
         if before is None:
             metric.request_id = None if metric.kind == "error" else self._request_id(metric.idx)
             self.cache[key] = metric
-        elif before.metric_method != "counter" or _is_finite(before.value + value):  # type: ignore[operator]
+        elif before.metric_method != "counter" or is_finite(before.value + value):  # type: ignore[operator]
             before.update(value)
         else:
             line = f"metric {_shown(name)}: a value with which its sum is not a finite number is dropped."
@@ -240,26 +240,11 @@ def _kind(kind: str, metric_type: Optional[MetricTypes]) -> str:
 def finite_number(name: str, value: object) -> Union[int, float, None]:
     """A number of another type, such as numpy's, as a Python number. None if it is not a finite number: the original
     accepts any value, so a wrong one must not fail the call; the log names the metric."""
-    number: Union[int, float]
-    if isinstance(value, int):
-        number = int(value)
-    else:
-        try:
-            number = math.nan if isinstance(value, (str, bytes)) else float(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-    if _is_finite(number):
+    number = number_of(int(value) if isinstance(value, int) else value)
+    if is_finite(number):
         return number
     hint_once(f"metric {name}", f"metric {_shown(name)}: a value that is not a finite number is dropped.")
     return None
-
-
-def _is_finite(number: Union[int, float]) -> bool:
-    """A whole number may exceed every float."""
-    try:
-        return math.isfinite(number)
-    except OverflowError:
-        return False
 
 
 def _list_of(dimensions: Optional[List[Dimension]]) -> List[Dimension]:

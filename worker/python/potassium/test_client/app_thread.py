@@ -19,8 +19,9 @@ from banana_worker.report.app_log import AppLog
 from banana_worker.report.app_metrics import OwnMetrics
 from banana_worker.run.call_context import CallContext, InitContext, WorkerInfo
 from banana_worker.run.loaded_app import LoadedApp
+from banana_worker.run.webhook_handover import DEFAULT_TIMEOUT_MS
 
-from ..direct_webhook import post_result
+from ..hooks import post_directly
 from ..status import StatusEvent
 
 Answer = Tuple[int, List[Tuple[str, str]], bytes]
@@ -104,7 +105,7 @@ class AppThread:
             submitted.answer.set_exception(failure)
         if route.kind == "background":
             self._background_ended(True)
-        post_result(route, answer)
+        _post_result(route, answer)
 
     def _answer_of(self, submitted: Submitted) -> Answer:
         call, body, route = submitted[:3]
@@ -187,3 +188,14 @@ def context_of_test() -> InitContext:
     channel: Any = StderrChannel()
     metrics = OwnMetrics(channel, lambda: metrics.send())
     return InitContext(WorkerInfo(0, None, 1), AppLog(channel), metrics)
+
+
+def _post_result(route: Route, answer: Optional[Answer]) -> None:
+    """Posts the JSON answer of a route that has a webhook for it."""
+    if not route.webhook or answer is None:
+        return
+    status, lines, body = answer
+    content_type = next((value for name, value in lines if name == "Content-Type"), "")
+    is_told = status < 300 or route.kind == "background"
+    if is_told and content_type.startswith("application/json"):
+        post_directly(route.webhook, body, DEFAULT_TIMEOUT_MS)
