@@ -6,6 +6,7 @@ import unittest
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from banana_serve import Response
 from banana_worker.adapters.banana_app import from_banana_app
 from banana_worker.load.explain_load_error import StartFailure
 from banana_worker.load.start_app import init_app, loaded_info
@@ -55,6 +56,20 @@ class Failures(unittest.TestCase):
     def test_an_exception_that_cannot_be_shown_is_reported_too(self) -> None:
         said = "init raised: Unshowable: an exception that cannot be shown"
         self.assertIn(said, failure_of(Unshowable()).message)
+
+    def test_the_answer_of_the_example_may_be_a_response(self) -> None:
+        def refuses(model_inputs: Any) -> Any:
+            raise Response(status=409, json={"taken": model_inputs})
+
+        for inference in (refuses, lambda model_inputs: Response(status=201, json=model_inputs)):
+            host: Any = SimpleNamespace(
+                app=from_banana_app(module_with(inference=inference, example={"prompt": "a"})),
+                shared=InitContext(WorkerInfo(0, None, 1), None, None),  # type: ignore[arg-type]
+                tasks=SimpleNamespace(settled=lambda output, is_cancelled: output),
+                channel=None,
+                prints=SimpleNamespace(begin=lambda request_id: None, end=lambda: None),
+            )
+            init_app(host, SimpleNamespace(app="/srv/app.py"))  # type: ignore[arg-type]
 
     def test_the_front_learns_whether_there_is_a_shutdown(self) -> None:
         for app, expected in (({}, False), ({"shutdown": print}, True)):

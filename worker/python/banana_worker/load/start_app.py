@@ -21,6 +21,7 @@ from banana_worker.process.ending import check_is_worker
 from banana_worker.protocol.messages import Call, Route, StartSpec
 from banana_worker.protocol.tables import MAX_SCHEMAS_BYTES, MAX_TEXT_CHARS
 from banana_worker.reply.answer import WholeAnswer, answer_of
+from banana_worker.reply.response import Response
 from banana_worker.report.app_metrics import send_metrics
 from banana_worker.run.call_context import CallContext
 from banana_worker.run.loaded_app import Example, LoadedApp
@@ -125,11 +126,11 @@ def _run_example(example: Example, host: CallHost) -> None:
         schemas = host.app.schemas(route)
         ctx = CallContext(call, b"", host.shared)
         input = example.input if schemas is None else schemas.accept_input(example.input)
-        output = host.tasks.settled(host.app.handle(route, input, ctx), lambda: False)
-        if isinstance(output, BaseException):
-            raise output
-        output = output if schemas is None else schemas.accept_output(output)
-        answer = answer_of(output, call)
+        try:
+            output = host.tasks.settled(host.app.handle(route, input, ctx), lambda: False)
+        except Response as raised:
+            output = raised
+        answer = answer_of(output if schemas is None else schemas.accept_output(output), call)
         if not isinstance(answer, WholeAnswer):
             _drain(answer.chunks, host)
     finally:
