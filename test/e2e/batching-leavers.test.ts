@@ -4,7 +4,8 @@ import { test, type TestContext } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { batchServer, statuses, type Batches } from '../helpers/batch-server.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { fixture, type Answer, type Server } from '../helpers/server.js';
+import type { ServedHere } from '../helpers/served-here.js';
+import { fixture, type Answer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -76,11 +77,11 @@ withEachRuntime(({ language, app }) => {
     const { server, cues, askAll } = await batchServer(t, APP, 2);
     const answers = askAll([{ name: 'a', until: 'stopping' }, { name: 'b' }]);
     await cues.untilNoted('run a b');
-    server.process.kill('SIGTERM');
-    await server.until(({ state }) => state !== 'serving');
+    const stopped = server.stop();
+    await server.until(({ state }) => state === 'draining');
     cues.give('stopping');
     assert.deepEqual(statuses(await answers), [200, 200]);
-    assert.equal((await server.ended).code, 0);
+    await stopped;
   });
 
   if (language === 'Python')
@@ -111,10 +112,10 @@ test('calls of a server that stops wait for no others to join their batch', LIMI
   const { server, cues, askAll } = await batchServer(t, fixture('batches.mjs'), 3);
   const answers = askAll([{ name: 'a' }, { name: 'b' }]);
   await server.until(({ model }) => model.queue.waiting === 2);
-  server.process.kill('SIGTERM');
+  const stopped = server.stop();
   assert.deepEqual(statuses(await answers), [200, 200]);
   assert.deepEqual(cues.notes(), ['run a b']);
-  assert.equal((await server.ended).code, 0);
+  await stopped;
 });
 /** A batch that is in the worker behind a running one, and has not begun. */
 interface Ahead extends Batches {
@@ -132,7 +133,7 @@ const MOST_ATTEMPTS = 20;
 async function sendAhead(
   t: TestContext,
   app: string,
-  askC: (server: Server) => Promise<Answer>,
+  askC: (server: ServedHere) => Promise<Answer>,
 ): Promise<Ahead> {
   const batches = await batchServer(t, app, 2);
   const { server, cues, askAll } = batches;

@@ -8,7 +8,8 @@ import { makeCues, type Cues, type Ending } from '../helpers/cues.js';
 import { Thrown, startClient, type PublishedClient } from '../helpers/published-client.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
-import { shareServer, type SharedServer } from '../helpers/shared-server.js';
+import { serveHere, shareHere } from '../helpers/served-here.js';
+import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -20,6 +21,8 @@ interface Outcome {
   readonly callID?: string;
   readonly modelOutputs: readonly [unknown];
 }
+
+type At = Pick<Server, 'url'>;
 
 interface Worked {
   readonly input: unknown;
@@ -143,7 +146,7 @@ withOneRuntime(({ app }) => {
   });
 
   describe('on one server whose app ends calls as its input asks', () => {
-    const shared = shareServer(app('ends-as-told'));
+    const shared = shareHere(app('ends-as-told'));
     const clientOf = shareClients(shared);
 
     for (const major of [3, 4] as const)
@@ -183,7 +186,7 @@ describe('a server of its own', () => {
       const cues = makeCues(t);
       cues.give('init may not end');
       const args = ['--queue-size', '1'];
-      const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+      const server = await serveHere(t, fixture('works.mjs'), { cues, args });
       const held: Promise<Outcome>[] = [];
       for (const client of await bothClients(t, server))
         for (let i = 0; i < 2; i += 1) {
@@ -219,7 +222,7 @@ describe('a server of its own', () => {
 });
 
 describe('one server without a queue', () => {
-  const shared = shareServer(fixture('works.mjs'), { args: ['--queue-size', '0'] });
+  const shared = shareHere(fixture('works.mjs'), { args: ['--queue-size', '0'] });
 
   for (const major of [3, 4] as const)
     test(`${major}.0.0: a full queue is reported at once, and the next run works`, LIMIT, async (t) => {
@@ -273,7 +276,7 @@ function says(text: RegExp): (thrown: unknown) => boolean {
   };
 }
 
-const bothClients = (t: Ending, server: Server): Promise<PublishedClient[]> =>
+const bothClients = (t: Ending, server: At): Promise<PublishedClient[]> =>
   Promise.all(([3, 4] as const).map((major) => startClient(t, major, server)));
 
 const untilBegun = (cues: Cues, count: number): Promise<void> =>
@@ -284,7 +287,7 @@ const untilBegun = (cues: Cues, count: number): Promise<void> =>
   );
 
 /** Called in a `describe`: clients of both majors for all of its tests, each of which begins without paths. */
-function shareClients(shared: SharedServer): (major: 3 | 4) => Noted {
+function shareClients(shared: { readonly server: At }): (major: 3 | 4) => Noted {
   const clients = new Map<3 | 4, Noted>();
   const endings: (() => void)[] = [];
   const ending: Ending = { after: (then) => endings.push(then) };
@@ -307,14 +310,14 @@ interface Noted {
 }
 
 /** A client that asks through a proxy. */
-async function startNoted(t: Ending, major: 3 | 4, server: Server): Promise<Noted> {
+async function startNoted(t: Ending, major: 3 | 4, server: At): Promise<Noted> {
   const paths: string[] = [];
   const client = await startClient(t, major, await notingProxy(t, server, paths));
   return { client, paths };
 }
 
 /** Hands everything on, and notes the paths that were asked for. */
-async function notingProxy(t: Ending, server: Server, paths: string[]): Promise<{ url: string }> {
+async function notingProxy(t: Ending, server: At, paths: string[]): Promise<{ url: string }> {
   const proxy = createServer((request, response) => {
     paths.push(request.url ?? '');
     const { method = '', headers } = request;
@@ -334,7 +337,7 @@ async function notingProxy(t: Ending, server: Server, paths: string[]): Promise<
 }
 
 /** The Go SDK is not on npm: its requests are those of Go's net/http, one JSON value with a Content-Length. */
-async function goPost(server: Server, path: string, body: object): Promise<Outcome & { finished?: boolean }> {
+async function goPost(server: At, path: string, body: object): Promise<Outcome & { finished?: boolean }> {
   const bytes = Buffer.from(JSON.stringify(body));
   const headers = {
     'User-Agent': 'Go-http-client/1.1',

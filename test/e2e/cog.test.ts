@@ -10,7 +10,7 @@ import { cancelJob } from '../helpers/jobs.js';
 import { startReceiver, type Receiver } from '../helpers/receiver.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, startServer, type Server } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { serveHere, shareHere } from '../helpers/served-here.js';
 
 const LIMIT = { timeout: 240_000 };
 const ASYNC = { prefer: 'respond-async' };
@@ -55,7 +55,7 @@ function posted(receiver: Receiver): Prediction[] {
 
 withEachRuntime(({ app }) => {
   describe('an app called as Cog calls its own', LIMIT, () => {
-    const shared = shareServer(app('tiny-format'));
+    const shared = shareHere(app('tiny-format'));
     const send = (line: string, body?: unknown, headers = {}) => ask(shared.server, line, body, headers);
 
     test('answers a client that waits with the prediction, and gets an empty input without one', async () => {
@@ -104,7 +104,7 @@ withEachRuntime(({ app }) => {
 /** The front's alone: pages, webhooks, cancelling and refusals. */
 withOneRuntime(({ app }) => {
   describe('one server', LIMIT, () => {
-    const shared = shareServer(app('jobs'), { args: ['--openapi-all'] });
+    const shared = shareHere(app('jobs'), { args: ['--openapi-all'] });
     const send = (line: string, body?: unknown, headers = {}) => ask(shared.server, line, body, headers);
 
     test('has a page for a prediction whose client does not wait', async () => {
@@ -284,7 +284,7 @@ withOneRuntime(({ app }) => {
   });
 
   test('an input that its schema, or the app, refuses: 422, and the list of FastAPI', LIMIT, async (t) => {
-    const server = await startServer(app('schemas'), { t });
+    const server = await serveHere(t, app('schemas'));
     const { status, json } = await ask(server, 'POST /predictions', { input: { prompt: 1 } });
     const [{ loc, msg, type } = { loc: null, msg: '', type: '' }, ...more] = json.detail as {
       loc: unknown;
@@ -304,7 +304,7 @@ withOneRuntime(({ app }) => {
 
   test('health-check of an app that cannot load is SETUP_FAILED', LIMIT, async (t) => {
     const args = ['--model', `works=${app('works')}`, '--restart-limit', '0'];
-    const broken = await startServer(app('throws-in-init'), { t, args });
+    const broken = await serveHere(t, app('throws-in-init'), { args });
     await broken.until(({ models }) => models.some(({ state }) => state === 'unhealthy'));
     assert.equal((await ask(broken, 'GET /health-check')).json.status, 'SETUP_FAILED');
     await broken.stop();

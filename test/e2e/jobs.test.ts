@@ -9,6 +9,7 @@ import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { call, eventually, startServer, type Server } from '../helpers/server.js';
 import { HANDSHAKE } from '../helpers/raw-web-socket.js';
 import { RawConnection } from '../helpers/raw-http.js';
+import { serveHere, shareHere, type ServedHere } from '../helpers/served-here.js';
 import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -204,9 +205,9 @@ withEachRuntime(({ app }) => {
 
 withOneRuntime(({ app }) => {
   describe('one server', LIMIT, () => {
-    const shared = shareServer(app('jobs'), { args: ['--job-bytes', '8mb', '--cors-origin', '*'] });
+    const shared = shareHere(app('jobs'), { args: ['--job-bytes', '8mb', '--cors-origin', '*'] });
     const { cues } = shared;
-    let server: Server;
+    let server: ServedHere;
     beforeEach(() => (server = shared.server));
 
     test('a key makes one job of many calls, another body is 422, and the answer is that of the first', async () => {
@@ -326,7 +327,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await startServer(app('jobs'), { t, env: cues.env, args: ['--queue-timeout', '3s'] });
+      const server = await serveHere(t, app('jobs'), { cues, args: ['--queue-timeout', '3s'] });
       await startAsync(server, '/', { until: 'go on', deaf: true }, { 'x-request-id': 'holds' });
       await cues.untilNoted('begun holds 1');
       const jobs: string[] = [];
@@ -405,7 +406,7 @@ withOneRuntime(({ app }) => {
 
   test('a full store refuses new jobs with 503 until there is room', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await startServer(app('jobs'), { t, env: cues.env, args: ['--job-bytes', '4kb'] });
+    const server = await serveHere(t, app('jobs'), { cues, args: ['--job-bytes', '4kb'] });
     await server.until(({ state }) => state === 'ready');
     const holds = await startAsync(server, '/', { until: 'go on' }, { 'x-request-id': 'holds' });
     await cues.untilNoted('begun holds 1');

@@ -62,7 +62,6 @@ const ACTS: Readonly<Record<Language, readonly (readonly [string, RegExp])[]>> =
     ['os.close(4)', CLOSED_4],
     ['os.closerange(3, 6)', CLOSED_ALL],
     ['os.dup2(os.open("/dev/null", os.O_RDWR), 3)', OTHER_3],
-    ['os.dup2(os.open("/dev/null", os.O_RDWR), 4)', OTHER_4],
     ['os.dup2(os.open("app.py", os.O_RDONLY), 4)', OTHER_4],
   ],
 };
@@ -89,23 +88,18 @@ withEachRuntime(({ language }) => {
     },
   );
 
-  for (const [fd, told] of [
-    [3, CLOSED_3],
-    [4, CLOSED_4],
-  ] as const) {
-    test(
-      `an init that closes descriptor ${fd} fails with that reason, and its worker gets no call`,
-      LIMIT,
-      async (t) => {
-        const act = language === 'Python' ? `os.close(${fd})` : `fs.closeSync(${fd})`;
-        const cwd = appFolder(t, { [file]: source.replace('INIT', `'${act}'`) });
-        const server = await startServer(file, { t, cwd, expectedRestarts: 1 });
-        assert.equal((await call(server.url, 'null')).status, 200);
-        assert.match(server.stderr(), told);
-        assert.doesNotMatch(server.stderr(), /SIGKILL|broke the protocol|did not begin/);
-        assert.equal(server.stderr().split(' is ready ').length, 2, 'one worker became ready');
-        await server.stop();
-      },
-    );
-  }
+  test(
+    'an init that closes a descriptor fails with that reason, and its worker gets no call',
+    LIMIT,
+    async (t) => {
+      const act = language === 'Python' ? 'os.close(4)' : 'fs.closeSync(4)';
+      const cwd = appFolder(t, { [file]: source.replace('INIT', `'${act}'`) });
+      const server = await startServer(file, { t, cwd, expectedRestarts: 1 });
+      assert.equal((await call(server.url, 'null')).status, 200);
+      assert.match(server.stderr(), CLOSED_4);
+      assert.doesNotMatch(server.stderr(), /SIGKILL|broke the protocol|did not begin/);
+      assert.equal(server.stderr().split(' is ready ').length, 2, 'one worker became ready');
+      await server.stop();
+    },
+  );
 });

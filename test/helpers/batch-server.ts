@@ -2,19 +2,14 @@
 import type { TestContext } from 'node:test';
 import { ask } from './ask.js';
 import { makeCues, type Cues } from './cues.js';
-import { startServer, type Answer, type Server } from './server.js';
+import { serveHere, type HereOptions, type ServedHere } from './served-here.js';
+import type { Answer, Server } from './server.js';
 
 export interface Batches {
-  readonly server: Server;
+  readonly server: ServedHere;
   readonly cues: Cues;
   /** Asks for all of them at once: as many as make a full batch. */
   askAll(inputs: readonly object[]): Promise<Answer[]>;
-}
-
-export interface BatchOptions {
-  readonly args?: readonly string[];
-  readonly env?: Record<string, string>;
-  readonly expectedRestarts?: number;
 }
 
 /** Options for batches that run when they have this size. */
@@ -27,20 +22,16 @@ export async function batchServer(
   t: TestContext,
   app: string,
   size: number,
-  options: BatchOptions = {},
+  options: HereOptions = {},
 ): Promise<Batches> {
   const cues = makeCues(t);
-  const server = await startServer(app, {
-    t,
-    args: [...fullBatches(size), ...(options.args ?? [])],
-    env: { ...cues.env, ...options.env },
-    expectedRestarts: options.expectedRestarts ?? 0,
-  });
+  const args = [...fullBatches(size), ...(options.args ?? [])];
+  const server = await serveHere(t, app, { ...options, args, cues });
   return { server, cues, askAll: (inputs) => askTogether(server, inputs) };
 }
 
 /** Asks for all of them at once. Their ids are id-0, id-1 and so on. */
-export function askTogether(server: Server, inputs: readonly object[]): Promise<Answer[]> {
+export function askTogether(server: Pick<Server, 'url'>, inputs: readonly object[]): Promise<Answer[]> {
   return Promise.all(inputs.map((input, i) => ask(server, input, { id: `id-${i}` })));
 }
 

@@ -81,7 +81,7 @@ export function shareHere(
 
 /** Flags, with their values behind them, as the command line reads them. */
 function flagsOf(args: readonly string[]): Parameters<typeof serve>[1] {
-  const values: Record<string, string | true> = { logLevel: 'silent' };
+  const values: Record<string, string | boolean> = { logLevel: 'silent' };
   const modelFlags: string[] = [];
   for (const [i, flag] of args.entries()) {
     if (!flag.startsWith('--')) continue; // the value of the one before
@@ -93,7 +93,7 @@ function flagsOf(args: readonly string[]): Parameters<typeof serve>[1] {
     }
     const name = OPTION_NAMES.find((one) => OPTIONS[one].flag === flag);
     assert.ok(name !== undefined, `${flag} is an option`);
-    values[name] = hasValue ? value : true;
+    values[name] = hasValue ? value : !flag.startsWith('--no-');
   }
   return { flags: { values, where: (name) => name }, modelFlags };
 }
