@@ -103,7 +103,7 @@ describe('as process 1 of its own PID namespace', { skip: needs('unshare') }, ()
     process.kill(pid, (image as Image).stopSignal);
     await eventually(
       async () => (await fetch(`${url}/readyz`)).status === 503,
-      10_000,
+      60_000,
       () => 'it still says that it is ready',
     );
     cues.give('go on');
@@ -126,7 +126,7 @@ describe('as process 1 of its own PID namespace', { skip: needs('unshare') }, ()
       const env = { ...process.env, PORT: new URL(url).port };
       await eventually(
         async () => (await fetch(`${url}/readyz`)).status === 200,
-        20_000,
+        60_000,
         () => 'it is not ready',
       );
       await run(file, args, { env });
@@ -142,7 +142,7 @@ describe('as process 1 of its own PID namespace', { skip: needs('unshare') }, ()
             };
             return model.workers[0]?.restarts === restarts && model.workers[0].state === 'idle';
           },
-          20_000,
+          60_000,
           () => `worker ${worker} was not replaced`,
         );
       }

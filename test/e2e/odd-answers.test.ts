@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { call, startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { call, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -50,7 +51,7 @@ withEachRuntime(({ app }) => {
   let server: Server;
   let worker: number | null;
   before(async () => {
-    server = await startServer(app('odd-answers'));
+    server = await startHere(app('odd-answers'));
     worker = (await server.until(({ state }) => state === 'ready')).model.workers[0]?.pid ?? null;
   });
   after(async () => {

@@ -6,7 +6,8 @@ import { describe, test, type TestContext } from 'node:test';
 import { zipOf } from '../helpers/archives.js';
 import { ask, errorOf } from '../helpers/ask.js';
 import { identity, onnxBytes, writeOnnx, type OnnxModel } from '../helpers/onnx-model.js';
-import { ROOT, call, eventually, runCommand, startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT, call, eventually, runCommand, type Server } from '../helpers/server.js';
 import { scrape } from '../helpers/scrape.js';
 import { changes } from '../helpers/watched.js';
 import { appFolder } from '../worker/app-folder.js';
@@ -86,7 +87,7 @@ describe('under --watch', LIMIT, () => {
   async function watched(t: TestContext, model: OnnxModel, files: Readonly<Record<string, string>> = {}) {
     const folder = appFolder(t, files);
     const path = writeOnnx(join(folder, 'm.onnx'), model);
-    const server = await startServer(path, { t, args: ['--watch'] });
+    const server = await startHere(path, { t, args: ['--watch'] });
     return { folder, path, server };
   }
 
@@ -108,7 +109,7 @@ describe('under --watch', LIMIT, () => {
     const folder = appFolder(t, { other: '', 'm.example.json': '[1, 2]' });
     writeFileSync(join(folder, 'w'), weights(1));
     const path = writeOnnx(join(folder, 'm.onnx'), plus(0, 'w'));
-    const server = await startServer(path, { t, args: ['--watch'] });
+    const server = await startHere(path, { t, args: ['--watch'] });
     assert.deepEqual(await outputOf(server), [2, 3]);
     writeFileSync(join(folder, 'other'), 'changed');
     writeFileSync(join(folder, 'w'), weights(10));
@@ -139,7 +140,7 @@ function cpuTicks(pid: number): number {
 }
 
 test('kill -9 during a run is an error, and the next call is answered', LIMIT, async (t) => {
-  const server = await startServer(writeOnnx(join(appFolder(t, {}), 'm.onnx'), SLOW), {
+  const server = await startHere(writeOnnx(join(appFolder(t, {}), 'm.onnx'), SLOW), {
     t,
     expectedRestarts: 1,
   });
@@ -172,7 +173,7 @@ test('40 calls at once, of mixed shapes and with a tenth bad, get their own answ
     ],
   };
   const args = ['--batch-size', '32', '--max-batch-delay', '50ms', '--expose-errors', '--metrics'];
-  const server = await startServer(writeOnnx(join(appFolder(t, {}), 'm.onnx'), model), { t, args });
+  const server = await startHere(writeOnnx(join(appFolder(t, {}), 'm.onnx'), model), { t, args });
   await server.until(({ state }) => state === 'ready');
   for (let round = 0; round < 3; round += 1) {
     const calls = Array.from({ length: 40 }, (_, i) => {
@@ -214,7 +215,7 @@ test(
     ];
     writeFileSync(join(folder, 'both.mar'), await zipOf(both));
     const args = ['--model-store', folder, '--models', 'all', '--management-port', '0'];
-    const server = await startServer(null, { t, cwd: ROOT, args });
+    const server = await startHere(null, { t, cwd: ROOT, args });
     await server.until(({ state }) => state === 'ready');
     const net = await call(`${server.url}/predictions/net`, '[1, 2]');
     assert.deepEqual([net.status, net.json()], [200, { y: [2, 3] }]);
@@ -232,7 +233,7 @@ test(
       [undefined, '1'],
       ['0', '0'],
     ] as const) {
-      const server = await startServer(path, { t, env: { ORT_DISABLE_TELEMETRY: given } });
+      const server = await startHere(path, { t, env: { ORT_DISABLE_TELEMETRY: given } });
       const { model } = await server.until(({ state }) => state === 'ready');
       const environment = readFileSync(`/proc/${String(model.workers[0]?.pid)}/environ`, 'utf8').split('\0');
       assert.ok(environment.includes(`ORT_DISABLE_TELEMETRY=${wanted}`));
@@ -279,7 +280,7 @@ const HANGS_ON_ZEROS: OnnxModel = {
 
 test('a death in the warm-up is followed by a start without it', LIMIT, async (t) => {
   const path = writeOnnx(join(appFolder(t, {}), 'm.onnx'), HANGS_ON_ZEROS);
-  const server = await startServer(path, { t, expectedRestarts: 1, args: ['--restart-limit', '0'] });
+  const server = await startHere(path, { t, expectedRestarts: 1, args: ['--restart-limit', '0'] });
   const { model } = await server.until(({ model: { workers } }) => workers[0]?.state === 'warming');
   process.kill(model.workers[0]?.pid as number, 'SIGKILL');
   assert.deepEqual(await outputOf(server, [0.5]), [1]);
@@ -288,7 +289,7 @@ test('a death in the warm-up is followed by a start without it', LIMIT, async (t
 
 test('a warm-up that fails is a warning, and the server is ready', LIMIT, async (t) => {
   const folder = appFolder(t, { 'm.example.json': '{"z": 1}' });
-  const server = await startServer(writeOnnx(join(folder, 'm.onnx'), identity('FP32')), { t });
+  const server = await startHere(writeOnnx(join(folder, 'm.onnx'), identity('FP32')), { t });
   await server.untilPrinted(
     /WARN.*The warm-up with m\.example\.json failed, so the first calls are slower: Input "x" is missing;/,
   );

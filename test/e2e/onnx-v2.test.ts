@@ -4,7 +4,8 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { identity, writeOnnx, type OnnxModel } from '../helpers/onnx-model.js';
-import { ROOT, startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT } from '../helpers/server.js';
 import { ask, float32, infer, pictureOf, strings } from '../helpers/v2.js';
 import { appFolder } from '../worker/app-folder.js';
 
@@ -33,7 +34,7 @@ test('metadata and calls of a model without code, and a kill -9 during its run',
     ['rgb', writeOnnx(join(folder, 'rgb.onnx'), identity('FP32', ['batch', 4, 5, 3]))],
     ['digits', `${ROOT}examples/digits/digits.onnx`],
   ].flatMap(([name, path]) => ['--model', `${String(name)}=${String(path)}`]);
-  const server = await startServer(null, { t, args, expectedRestarts: 1 });
+  const server = await startHere(null, { t, args, expectedRestarts: 1 });
 
   assert.deepEqual((await ask(server.url, '/v2/models/floats')).json, {
     name: 'floats',
@@ -107,7 +108,7 @@ test('load of a folder with versions serves all of them, the highest by default'
   version('1');
   version('2');
   const args = ['--model-store', store, '--models', 'none', '--management-port', '0'];
-  const server = await startServer(null, { t, args });
+  const server = await startHere(null, { t, args });
   const shown = /management API is on (\S+)/;
   await server.untilPrinted(shown);
   const management = shown.exec(server.stderr())?.[1] as string;

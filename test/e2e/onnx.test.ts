@@ -7,7 +7,8 @@ import { pack, unpack, Unpackr } from 'msgpackr';
 import { ask, errorOf } from '../helpers/ask.js';
 import { identity, writeOnnx, type OnnxModel } from '../helpers/onnx-model.js';
 import { startManagedCommand } from '../helpers/managed-command.js';
-import { ROOT, call, startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT, call, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -48,7 +49,7 @@ describe('banana-serve ./m.onnx', LIMIT, () => {
       '--model',
       `${name}=${name}.onnx`,
     ]);
-    server = await startServer('./m.onnx', { cwd: folder, args: others });
+    server = await startHere('./m.onnx', { cwd: folder, args: others });
   });
   after(async () => {
     await server.stop();
@@ -214,7 +215,7 @@ test(
   LIMIT,
   async (t) => {
     const { rows } = JSON.parse(readFileSync(`${ROOT}examples/digits/test.json`, 'utf8')) as DigitsTest;
-    const server = await startServer('examples/digits/digits.onnx', { t, cwd: ROOT });
+    const server = await startHere('examples/digits/digits.onnx', { t, cwd: ROOT });
     const image = ({ pixels }: DigitsTest['rows'][number]): unknown => [
       Array.from({ length: 8 }, (_, y) => pixels.slice(8 * y, 8 * y + 8).map((pixel) => pixel / 16)),
     ];
@@ -246,7 +247,7 @@ test(
     const folder = appFolder(t, { 'detector.example.json': '[[0, 1, 0, 0]]' });
     const path = writeOnnx(join(folder, 'detector.onnx'), detector);
     // Calls that may be joined would wait for each other.
-    const server = await startServer(path, { t, args: ['--max-batch-delay', '500ms'] });
+    const server = await startHere(path, { t, args: ['--max-batch-delay', '500ms'] });
     await server.until(({ state }) => state === 'ready');
     const [two, none] = await Promise.all([ask(server, [[0, 1, 1, 0]]), ask(server, [[0, 0, 0, 0]])]);
     assert.deepEqual(two.json(), {
@@ -264,7 +265,7 @@ describe('other ways to name a model', LIMIT, () => {
   test('a folder without code that has one', async (t) => {
     const folder = appFolder(t, { 'net/labels.json': '{}' });
     writeOnnx(join(folder, 'net/m.onnx'), identity('FP32'));
-    const server = await startServer('./net', { t, cwd: folder });
+    const server = await startHere('./net', { t, cwd: folder });
     assert.deepEqual((await ask(server, [1, 2])).json(), { y: [1, 2] });
     await server.stop();
   });
@@ -281,7 +282,7 @@ describe('other ways to name a model', LIMIT, () => {
     writeOnnx(join(store, 'one.onnx'), TABLE);
     writeOnnx(join(store, 'handled/handled.onnx'), identity('FP32'));
     const args = ['--model-store', store, '--models', 'all', '--ping', 'health'];
-    const server = await startServer(null, { t, cwd: ROOT, args: [...args, '--management-port', '0'] });
+    const server = await startHere(null, { t, cwd: ROOT, args: [...args, '--management-port', '0'] });
     await server.until(({ state }) => state === 'ready');
     const infer = async (path: string, input: unknown): Promise<unknown> =>
       (await call(`${server.url}/predictions/${path}`, JSON.stringify(input))).json();

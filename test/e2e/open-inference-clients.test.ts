@@ -11,8 +11,9 @@ import { describe, test } from 'node:test';
 import { holdPort } from '../helpers/held-port.js';
 import { needs } from '../helpers/needs.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { ROOT, startServer } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT } from '../helpers/server.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { ask } from '../helpers/v2.js';
 
 interface Recorded {
@@ -62,7 +63,7 @@ async function runClient(url: string, model: string, way: 'called' | 'loaded'): 
 withEachRuntime(({ app }) => {
   describe('what the examples of tritonclient send is answered as they expect', { timeout: 240_000 }, () => {
     const args = MODELS.flatMap((name) => ['--model', `${name}=${app('tensors')}`]);
-    const shared = shareServer(null, { args: [...args, '--compress'] });
+    const shared = shareHere(null, { args: [...args, '--compress'] });
 
     for (const [i, { from, method, path, headers, body, answer }] of RECORDED.entries())
       test(`${i}, of ${from}: ${method} ${path}`, async () => {
@@ -84,7 +85,7 @@ withEachRuntime(({ app }) => {
     { skip, timeout: 240_000 },
     async (t) => {
       const args = ['--name', 'simple', '--compress', '--api-key', KEY];
-      const server = await startServer(app('tensors'), { t, args, key: KEY });
+      const server = await startHere(app('tensors'), { t, args, key: KEY });
       await server.until(({ state }) => state === 'ready');
       const steps = ['pages', 'calls', 'compressions', 'several_at_once', 'texts'];
       assert.equal(
@@ -103,7 +104,7 @@ withEachRuntime(({ app }) => {
       const path = app('tensors');
       const store = ['--model-store', dirname(path), '--models', 'none'];
       const address = ['--host', '127.0.0.1', '--port', port, '--management-port', port, '--api-key', KEY];
-      const server = await startServer(null, {
+      const server = await startHere(null, {
         t,
         args: [...store, ...address],
         key: KEY,

@@ -4,8 +4,9 @@ import { describe, test } from 'node:test';
 import { RawConnection } from '../helpers/raw-http.js';
 import { makeCues } from '../helpers/cues.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { call, startServer } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import { call } from '../helpers/server.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { ask, encoded, int32, way, type Asked, type V2Answer } from '../helpers/v2.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -31,7 +32,7 @@ withOneRuntime(({ app }) => {
         '*',
       ],
     ];
-    const shared = shareServer(app('tensors'), { args, key: 'k3y' });
+    const shared = shareHere(app('tensors'), { args, key: 'k3y' });
     const get = (path: string, asked: Asked = {}): Promise<V2Answer> =>
       ask(shared.server.url, path, { ...asked, headers: { ...KEY, ...asked.headers } });
     const listener = (name: 'management API is' | 'metrics are'): string => {
@@ -249,7 +250,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       cues.give('import may not end');
-      const server = await startServer(app('has-v2-routes'), { t, env: cues.env });
+      const server = await startHere(app('has-v2-routes'), { t, env: cues.env });
       const post = async (path: string): Promise<[number, unknown]> => {
         const { status, json } = await call(server.url + path, '{"a":1}');
         return [status, json()];

@@ -228,7 +228,7 @@ test('an unload answers when the running calls and the workers have ended', LIMI
   const unloaded = repository.change('a/unload').finally(() => (isUnloaded = true));
   await eventually(
     async () => (await repository.says('a')) === 'The model a is being unregistered.',
-    10_000,
+    60_000,
     () => 'new calls are refused',
   );
   const ready = await ask(repository.server.url, '/v2/models/a/ready');

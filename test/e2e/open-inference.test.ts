@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { eventually } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 import {
   ask,
   encoded,
@@ -51,7 +51,7 @@ withEachRuntime(({ app }) => {
       potassium: app('every-kind'),
       several: app('has-several-routes'),
     };
-    const shared = shareServer(null, { args: modelArgs(models), expectedRestarts: 1 });
+    const shared = shareHere(null, { args: modelArgs(models), expectedRestarts: 1 });
     const call = (asked: InferRequest, model = 'm', headers = {}): Promise<V2Answer> =>
       infer(shared.server, `/v2/models/${model}/infer`, asked, headers);
     const send = (body: Buffer | string, headers = {}, model = 'm'): Promise<V2Answer> =>
@@ -247,7 +247,7 @@ withEachRuntime(({ app }) => {
 
   describe('40 concurrent calls of mixed shapes in batches', LIMIT, () => {
     const args = ['--batch-size', '32', '--max-batch-delay', '20ms'];
-    const shared = shareServer(app('tensor-batches'), { args });
+    const shared = shareHere(app('tensor-batches'), { args });
 
     test('each gets its own answer; one that is wrong fails alone', async () => {
       const { url } = shared.server;
@@ -285,7 +285,7 @@ withEachRuntime(({ app }) => {
 
 withOneRuntime(({ app }) => {
   describe('bodies and answers that are compressed', LIMIT, () => {
-    const shared = shareServer(app('tensors'), { args: ['--compress', '--max-body', '4kb', '--no-page'] });
+    const shared = shareHere(app('tensors'), { args: ['--compress', '--max-body', '4kb', '--no-page'] });
     const PATH = '/v2/models/tensors/infer';
     const post = (body: Buffer, headers: Record<string, string>): Promise<V2Answer> =>
       ask(shared.server.url, PATH, { method: 'POST', body, headers });
@@ -305,7 +305,7 @@ withOneRuntime(({ app }) => {
       await post(encoded({ inputs: [way('throws')] }).body, {});
       await eventually(
         async () => Number((await statsOf())['execution_count']) === 2,
-        10_000,
+        60_000,
         () => 'both calls are counted',
       );
       const stats = (await statsOf()) as unknown as Statistics;

@@ -9,8 +9,9 @@ import { CohereClient, CohereClientV2 } from 'cohere-ai';
 import OpenAI, { APIError, UnprocessableEntityError } from 'openai';
 import { needs } from '../helpers/needs.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { fixture, startServer } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import { fixture } from '../helpers/server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const run = promisify(execFile);
 
@@ -43,7 +44,7 @@ function rounded(vectors: readonly (readonly number[])[]): number[][] {
 
 withEachRuntime(({ app }) => {
   describe('a model with the task embedding', { timeout: 240_000 }, () => {
-    const shared = shareServer(app('embedding'));
+    const shared = shareHere(app('embedding'));
     const baseURL = (): string => `${shared.server.url}/v1`;
     const openai = (): OpenAI => new OpenAI({ baseURL: baseURL(), apiKey: 'any' });
 
@@ -97,7 +98,7 @@ withEachRuntime(({ app }) => {
   });
 
   describe('a model with the task rerank', { timeout: 240_000 }, () => {
-    const shared = shareServer(app('rerank'));
+    const shared = shareHere(app('rerank'));
     for (const Client of [CohereClient, CohereClientV2])
       test(`${Client.name} gets the documents by their scores`, async () => {
         const client = new Client({ token: 'any', environment: shared.server.url });
@@ -115,7 +116,7 @@ withEachRuntime(({ app }) => {
 });
 
 test('openai gets 422 for an input that does not fit the schema, with its place, and 500 for such an answer', async (t) => {
-  const server = await startServer(fixture('embedding-schemas.mjs'), { t });
+  const server = await startHere(fixture('embedding-schemas.mjs'), { t });
   const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'any', maxRetries: 0 });
   const embed = (...input: string[]): Promise<unknown> =>
     client.embeddings.create({ model: 'any', input, encoding_format: 'float' });

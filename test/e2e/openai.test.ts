@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
-import { fixture, startServer } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import { fixture } from '../helpers/server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 interface ErrorBody {
   readonly error: {
@@ -42,7 +43,7 @@ const INVALID = [500, 'SERVE_OUTPUT_INVALID', 'server_error', null, 'false'];
 
 withEachRuntime(({ app }) => {
   describe('an app with the task embedding', { timeout: 240_000 }, () => {
-    const shared = shareServer(app('embedding'));
+    const shared = shareHere(app('embedding'));
     const embed = (body: object) => post<Embedded>(shared.server.url, '/v1/embeddings', body);
 
     for (const input of ['plain', 'typed', 'tensor'])
@@ -174,7 +175,7 @@ withEachRuntime(({ app }) => {
   });
 
   test('an app that exports tokenInput gets numbers of tokens', { timeout: 60_000 }, async (t) => {
-    const server = await startServer(app('token-embedding'), { t });
+    const server = await startHere(app('token-embedding'), { t });
     const vectors = async (input: unknown): Promise<unknown[]> =>
       (await post<Embedded>(server.url, '/v1/embeddings', { input })).json.data.map(
         ({ embedding }) => embedding,
@@ -188,7 +189,7 @@ withEachRuntime(({ app }) => {
   });
 
   describe('an app with the task rerank', { timeout: 240_000 }, () => {
-    const shared = shareServer(app('rerank'));
+    const shared = shareHere(app('rerank'));
     const documents = ['one a', 'aaa', { text: 'none' }];
     const RESULTS = [
       { index: 1, relevance_score: 3 },
@@ -237,7 +238,7 @@ withOneRuntime(({ app }) => {
   describe('a server with several models', { timeout: 240_000 }, () => {
     const args = ['one', 'two'].flatMap((name) => ['--model', `${name}=${app('embedding')}`]);
     args.push('--model', `ranks=${app('rerank')}`);
-    const shared = shareServer(null, { args });
+    const shared = shareHere(null, { args });
     const pick = async (path: string, body: object): Promise<string | unknown[]> => {
       const { status, json } = await post<Embedded & ErrorBody>(shared.server.url, path, body);
       return status === 200 ? json.model : [status, json.error.code, json.error.param];
@@ -283,7 +284,7 @@ withOneRuntime(({ app }) => {
   });
 
   test('an app without a task is refused with the line to add', { timeout: 60_000 }, async (t) => {
-    const server = await startServer(fixture('echoes.mjs'), { t });
+    const server = await startHere(fixture('echoes.mjs'), { t });
     const { status, json } = await post<ErrorBody>(server.url, '/v1/embeddings', { input: 'a' });
     assert.equal(status, 404);
     assert.match(json.error.message, /Add this line to its app: export const task = 'embedding'/);

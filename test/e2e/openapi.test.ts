@@ -12,7 +12,8 @@ import { editedApp } from '../helpers/edited-app.js';
 import { holdPort } from '../helpers/held-port.js';
 import { startManaged } from '../helpers/managed-server.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
-import { ROOT, fixture, startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT, fixture, type Server } from '../helpers/server.js';
 
 const run = promisify(execFile);
 const LIMIT = { timeout: 240_000 };
@@ -83,7 +84,7 @@ def inference(model_inputs): return model_inputs\n`,
       long: long.path(`long.${suffix}`),
       signed: long.path(`signed.${suffix}`),
     };
-    const server = await startServer(app('echoes'), { t, args: modelArgs(models) });
+    const server = await startHere(app('echoes'), { t, args: modelArgs(models) });
     await server.until(({ models }) => models.every(({ state }) => state === 'ready'));
     const document = await documentOf(server.url);
     await assertValid(document);
@@ -121,7 +122,7 @@ withOneRuntime(({ app }) => {
         app.handler('/openapi.json', () => new Response({ json: { mine: true } }));
         export default app;`,
       });
-      const server = await startServer(files.path('app.mjs'), { t, key: 'k3y', args: ['--api-key', 'k3y'] });
+      const server = await startHere(files.path('app.mjs'), { t, key: 'k3y', args: ['--api-key', 'k3y'] });
       await server.until(({ state }) => state === 'ready');
       const ask = (method: string, key?: string): Promise<Response> => {
         const headers: Record<string, string> = { 'content-type': 'application/json' };
@@ -153,7 +154,7 @@ withOneRuntime(({ app }) => {
   test('a model that is loading is free until it is loaded; names outlive a restart', LIMIT, async (t) => {
     const cues = makeCues(t);
     const models = modelArgs({ waits: fixture('imports-on-cue.mjs') });
-    const start = (): Promise<Server> => startServer(app('every-kind'), { t, args: models, env: cues.env });
+    const start = (): Promise<Server> => startHere(app('every-kind'), { t, args: models, env: cues.env });
     const server = await start();
     await server.untilPrinted('worker every-kind/0 is ready');
     const loading = await documentOf(server.url);
@@ -219,6 +220,27 @@ const TARGET = [
   'out',
 ];
 
+/** Compiles if, and only if, the types are those of the schemas: a field with a default need not be sent. */
+const CALLS_SCHEMAS = `
+import createClient from 'openapi-fetch';
+import type { paths } from './api.js';
+const client = createClient<paths>({ baseUrl: '' });
+const { data } = await client.POST('/zod', { body: { prompt: 'hello' } });
+if (data && 'text' in data) console.log(data.text satisfies string);
+// @ts-expect-error the answer has no such field
+if (data && 'text' in data) console.log(data.txt);
+for (const path of ['/zod', '/valibot', '/arktype'] as const) {
+  await client.POST(path, { body: { prompt: 'hello', steps: 5 } });
+  // @ts-expect-error the field is named prompt
+  await client.POST(path, { body: { promt: 'hello' } });
+  // @ts-expect-error it is text
+  await client.POST(path, { body: { prompt: 5 } });
+}
+await client.POST('/tree', { body: { name: 'root', children: [{ name: 'leaf', children: [] }] } });
+// @ts-expect-error a child has a name
+await client.POST('/tree', { body: { name: 'root', children: [{ children: [] }] } });
+`;
+
 /** An example that is served, and the document of its server. */
 interface Served {
   readonly example: Example;
@@ -228,7 +250,7 @@ interface Served {
 
 /**
  * A folder with a client of each example, compiled with the types of its server's document: of its file, if it needs a key,
- * else of its address, as docs/http.md has it. All are compiled in one run.
+ * else of its address, as docs/http.md has it. All are compiled in one run, calls of an app with schemas among them.
  */
 async function makeClients(t: TestContext, served: readonly Served[]): Promise<string> {
   const read = (name: string): string => readFileSync(`${ROOT}test/fixtures/openapi/${name}.ts`, 'utf8');
@@ -240,14 +262,26 @@ async function makeClients(t: TestContext, served: readonly Served[]): Promise<s
       'openapi.json': JSON.stringify(document),
     }).map(([file, text]) => [`${name}/${file}`, text] as const),
   );
-  const folder = appFolder(t, { 'package.json': '{"type":"module"}', ...Object.fromEntries(files) });
+  const folder = appFolder(t, {
+    'package.json': '{"type":"module"}',
+    'schemas/calls.ts': CALLS_SCHEMAS,
+    ...Object.fromEntries(files),
+  });
   symlinkSync(`${ROOT}node_modules`, join(folder, 'node_modules'));
   for (const { example, server } of served) {
     const args = example.key === '' ? GENERATE.replace(SHOWN_URL, server.url) : 'openapi.json -o api.d.ts';
     await run(`${BIN}/openapi-typescript`, args.split(' '), { cwd: join(folder, example.name) });
   }
+  const schemas = await startHere(fixture('schemas-potassium.mjs'), { t });
+  await schemas.until(({ state }) => state === 'ready', 60_000);
+  await assertValid(await documentOf(schemas.url));
+  const args = GENERATE.replace(SHOWN_URL, schemas.url).split(' ');
+  await run(`${BIN}/openapi-typescript`, args, { cwd: join(folder, 'schemas') });
+  await schemas.stop();
   const sources = served.flatMap(({ example: { name } }) => [`${name}/client.ts`, `${name}/shown.ts`]);
-  await run(`${BIN}/tsc`, [...STRICT, ...TARGET, ...sources], { cwd: folder });
+  await run(`${BIN}/tsc`, [...STRICT, ...TARGET, ...sources, 'schemas/calls.ts'], { cwd: folder }).catch(
+    ({ stdout }: { stdout: string }) => assert.fail(stdout),
+  );
   return folder;
 }
 
@@ -271,77 +305,42 @@ async function serveExample(t: TestContext, example: Example): Promise<Served> {
   const { name, key } = example;
   const keyArgs = key === '' ? [] : ['--api-key', key];
   const args = ['--name', 'model', '--openapi-all', ...keyArgs];
-  const server = await startServer(`${ROOT}examples/${name}/app.ts`, { t, args, key });
+  const server = await startHere(`${ROOT}examples/${name}/app.ts`, { t, args, key });
   await server.until(({ state }) => state === 'ready', 60_000);
   return { example, server, document: await documentOf(server.url, { 'x-banana-api-key': key }) };
 }
 
-test('a client with generated types calls every operation of an example', LIMIT, async (t) => {
-  const served = await Promise.all(EXAMPLES.map((example) => serveExample(t, example)));
-  const folder = await makeClients(t, served);
-  for (const { example, server, document } of served)
-    await t.test(`examples/${example.name}`, async () => {
-      const { name, answer, key } = example;
-      await assertValid(document);
-      const lines = (await runClient(folder, `${name}/client.js`, [server.url, key])).split('\n');
-      const [badBody, noJob, ...calls] = lines
-        .filter((line) => line.startsWith('{'))
-        .map((line) => JSON.parse(line) as Called);
-      assert.deepEqual([badBody?.status, noJob?.status], [400, 404]);
-      assert.deepEqual(
-        lines.filter((line) => line.startsWith('SERVE_')),
-        ['SERVE_BAD_BODY', 'SERVE_NOT_FOUND'],
-        'errors have types',
-      );
-      assert.deepEqual(
-        calls.filter(({ called, status }) => status >= 300 && !TAKES_TENSORS.test(called)),
-        [],
-      );
-      const called = new Set(calls.map((one) => one.called));
-      assert.deepEqual([...called].sort(), operationsOf(document).sort());
-      for (const { called, text } of calls.filter((one) => RUNS_MODEL.test(one.called)))
-        assert.match(text, answer, called);
-      assert.match(await runClient(folder, `${name}/shown.js`, []), /message:|code:/);
-      await server.stop();
-    });
-});
-
-/** Compiles if, and only if, the types are those of the schemas: a field with a default need not be sent. */
-const CALLS_SCHEMAS = `
-import createClient from 'openapi-fetch';
-import type { paths } from './api.js';
-const client = createClient<paths>({ baseUrl: '' });
-const { data } = await client.POST('/zod', { body: { prompt: 'hello' } });
-if (data && 'text' in data) console.log(data.text satisfies string);
-// @ts-expect-error the answer has no such field
-if (data && 'text' in data) console.log(data.txt);
-for (const path of ['/zod', '/valibot', '/arktype'] as const) {
-  await client.POST(path, { body: { prompt: 'hello', steps: 5 } });
-  // @ts-expect-error the field is named prompt
-  await client.POST(path, { body: { promt: 'hello' } });
-  // @ts-expect-error it is text
-  await client.POST(path, { body: { prompt: 5 } });
-}
-await client.POST('/tree', { body: { name: 'root', children: [{ name: 'leaf', children: [] }] } });
-// @ts-expect-error a child has a name
-await client.POST('/tree', { body: { name: 'root', children: [{ children: [] }] } });
-`;
-
 test(
-  'a client generated from schemas compiles with the right fields, and not with wrong ones',
+  'clients with generated types compile with the right fields alone, and call every operation of an example',
   LIMIT,
   async (t) => {
-    const server = await startServer(fixture('schemas-potassium.mjs'), { t });
-    await server.until(({ state }) => state === 'ready', 60_000);
-    const folder = appFolder(t, { 'package.json': '{"type":"module"}', 'calls.ts': CALLS_SCHEMAS });
-    symlinkSync(`${ROOT}node_modules`, join(folder, 'node_modules'));
-    await assertValid(await documentOf(server.url));
-    const args = GENERATE.replace(SHOWN_URL, server.url).split(' ');
-    await run(`${BIN}/openapi-typescript`, args, { cwd: folder });
-    await run(`${BIN}/tsc`, [...STRICT, ...TARGET, 'calls.ts'], { cwd: folder }).catch(
-      ({ stdout }: { stdout: string }) => assert.fail(stdout),
-    );
-    await server.stop();
+    const served = await Promise.all(EXAMPLES.map((example) => serveExample(t, example)));
+    const folder = await makeClients(t, served);
+    for (const { example, server, document } of served)
+      await t.test(`examples/${example.name}`, async () => {
+        const { name, answer, key } = example;
+        await assertValid(document);
+        const lines = (await runClient(folder, `${name}/client.js`, [server.url, key])).split('\n');
+        const [badBody, noJob, ...calls] = lines
+          .filter((line) => line.startsWith('{'))
+          .map((line) => JSON.parse(line) as Called);
+        assert.deepEqual([badBody?.status, noJob?.status], [400, 404]);
+        assert.deepEqual(
+          lines.filter((line) => line.startsWith('SERVE_')),
+          ['SERVE_BAD_BODY', 'SERVE_NOT_FOUND'],
+          'errors have types',
+        );
+        assert.deepEqual(
+          calls.filter(({ called, status }) => status >= 300 && !TAKES_TENSORS.test(called)),
+          [],
+        );
+        const called = new Set(calls.map((one) => one.called));
+        assert.deepEqual([...called].sort(), operationsOf(document).sort());
+        for (const { called, text } of calls.filter((one) => RUNS_MODEL.test(one.called)))
+          assert.match(text, answer, called);
+        assert.match(await runClient(folder, `${name}/shown.js`, []), /message:|code:/);
+        await server.stop();
+      });
   },
 );
 

@@ -7,7 +7,8 @@ import { describe, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { assertAccessible, ELSEWHERE, shareBrowser } from '../helpers/browser.js';
 import { needs } from '../helpers/needs.js';
-import { fixture, startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { fixture } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 const KEY = 'the+key/of~this-server';
@@ -31,7 +32,7 @@ describe('access to the page', { skip: needs('chromium') }, () => {
     'with a key: asked for, kept for the tab, sent with calls and WebSockets, never shown',
     LIMIT,
     async (t) => {
-      const server = await startServer(fixture('websockets.mjs'), {
+      const server = await startHere(fixture('websockets.mjs'), {
         t,
         key: KEY,
         env: { BANANA_API_KEY: KEY },
@@ -65,7 +66,7 @@ describe('access to the page', { skip: needs('chromium') }, () => {
 
   test('beside --cors-origin of another page the console works', LIMIT, async (t) => {
     const args = ['--cors-origin', 'https://app.example.com'];
-    const server = await startServer(fixture('websockets.mjs'), { t, args });
+    const server = await startHere(fixture('websockets.mjs'), { t, args });
     await browser.visit(server.url, {}, async (page) => {
       await talk(page);
     });
@@ -76,7 +77,7 @@ describe('access to the page', { skip: needs('chromium') }, () => {
     'from another machine by plain http: copying works, and the words of the app are hidden',
     LIMIT,
     async (t) => {
-      const server = await startServer(fixture('killable.mjs'), { t, expectedRestarts: 1 });
+      const server = await startHere(fixture('killable.mjs'), { t, expectedRestarts: 1 });
       const elsewhere = server.url.replace('127.0.0.1', ELSEWHERE);
       await browser.visit(elsewhere, { expected: [/status of 500/] }, async (page) => {
         await page.getByLabel('Input as JSON').fill('{"dies":"SIGSEGV"}');
@@ -109,7 +110,7 @@ describe('access to the page', { skip: needs('chromium') }, () => {
       'export const handle = (data) => data && data.map(({ body }) => ({ says: body }));',
     );
     const args = ['--model-store', store, '--models', 'all', '--management-port', '0'];
-    const server = await startServer(null, { t, args });
+    const server = await startHere(null, { t, args });
     await browser.visit(server.url, {}, async (page) => {
       await page.getByLabel('Path').selectOption('/predictions/says');
       await page.getByLabel('Input as JSON').fill('{"a":1}');

@@ -7,7 +7,8 @@ import { makeCues } from '../helpers/cues.js';
 import { jobIdOf, post, potassiumStatus } from '../helpers/potassium.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
-import { fixture, startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import type { Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 const JSON_TYPE = 'Content-Type: application/json';
@@ -170,6 +171,17 @@ const ANSWERS = [
   ['JSON of a type set afterwards', 200, 'application/problem+json', '{"title":"x"}'],
 ] as const;
 
+/** Answers that only JavaScript has. */
+const OF_JAVASCRIPT_ALONE = [
+  ['a long integer', 500, 'application/json', /SERVE_OUTPUT_INVALID/],
+  ['a returned Blob', 200, 'image/png', /^bytes$/],
+  ['Blob chunks', 202, 'image/gif', /^bytes$/],
+  ["the web's Response", 203, 'text/html', /^web$/],
+  ['a thrown Response', 404, 'application/json', /^\{"message":"no such model"\}$/],
+  ['a Response thrown late', 404, 'text/plain; charset=utf-8', /^late$/],
+  ["the web's Response, thrown", 402, 'application/json', /^\{"left":0\}$/],
+] as const;
+
 const FAILURES = [
   ['nothing', 'SERVE_INFERENCE_FAILED'],
   ['an object', 'SERVE_INFERENCE_FAILED'],
@@ -199,7 +211,7 @@ withEachRuntime(({ language, potassium }) => {
     let server: Server;
     before(async () => {
       const args = ['--max-body', '2kb'];
-      server = await startServer(potassium(), { args, env: cues.env });
+      server = await startHere(potassium(), { args, env: cues.env });
       await server.until(({ state }) => state === 'ready');
     });
     after(async () => {
@@ -287,6 +299,14 @@ withEachRuntime(({ language, potassium }) => {
           assert.equal(answer.headers.get('transfer-encoding'), isStream ? 'chunked' : null);
         });
       }
+
+    if (language === 'TypeScript')
+      for (const [kind, status, contentType, text] of OF_JAVASCRIPT_ALONE)
+        test(`${kind} is an answer, too`, async () => {
+          const answer = await post(server, '/answer', kind);
+          assert.deepEqual([answer.status, answer.headers.get('content-type')], [status, contentType]);
+          assert.match(answer.text, text);
+        });
 
     for (const [kind, status, length] of [
       ['204 with a body', 204, null],
@@ -407,7 +427,7 @@ withOneRuntime(({ potassium }) => {
   test('with keys, a client without one gets 401 with its id echoed, which counts too', LIMIT, async (t) => {
     const key = 'correct-horse-battery-staple';
     const env = { ...makeCues(t).env, BANANA_API_KEY: key };
-    const server = await startServer(potassium(), { t, key, env });
+    const server = await startHere(potassium(), { t, key, env });
     const sequence = async (): Promise<number> => {
       const headers = { 'x-banana-api-key': key };
       const reply = await fetch(`${server.url}/_k/status`, { headers });
@@ -420,24 +440,4 @@ withOneRuntime(({ potassium }) => {
     assert.equal(await sequence(), 2);
     await server.stop();
   });
-});
-
-const OF_JAVASCRIPT_ALONE = [
-  ['a long integer', 500, 'application/json', /SERVE_OUTPUT_INVALID/],
-  ['a returned Blob', 200, 'image/png', /^bytes$/],
-  ['Blob chunks', 202, 'image/gif', /^bytes$/],
-  ["the web's Response", 203, 'text/html', /^web$/],
-  ['a thrown Response', 404, 'application/json', /^\{"message":"no such model"\}$/],
-  ['a Response thrown late', 404, 'text/plain; charset=utf-8', /^late$/],
-  ["the web's Response, thrown", 402, 'application/json', /^\{"left":0\}$/],
-] as const;
-
-test('values that JavaScript alone has are answers, too', LIMIT, async (t) => {
-  const server = await startServer(fixture('potassium.mjs'), { t, env: makeCues(t).env });
-  for (const [kind, status, contentType, text] of OF_JAVASCRIPT_ALONE) {
-    const answer = await post(server, '/answer', kind);
-    assert.deepEqual([answer.status, answer.headers.get('content-type')], [status, contentType], kind);
-    assert.match(answer.text, text);
-  }
-  await server.stop();
 });

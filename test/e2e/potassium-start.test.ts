@@ -132,7 +132,7 @@ async function untilAnswers(url: string, program: RunningCommand): Promise<void>
       ({ status }) => status === 200,
       () => false,
     );
-  await eventually(isReady, 20_000, () => program.stdout() + program.stderr());
+  await eventually(isReady, 60_000, () => program.stdout() + program.stderr());
 }
 
 for (const [name, workers, signal] of [

@@ -6,8 +6,9 @@ import fc from 'fast-check';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { endOf, jobIdOf, post, potassiumStatus, untilPotassium } from '../helpers/potassium.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { eventually, startServer, type Server } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import { eventually, type Server } from '../helpers/server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -79,7 +80,7 @@ async function leave({ server, cues, next }: Mix): Promise<void> {
 
 withOneRuntime(({ app, potassium }) => {
   describe('one server', LIMIT, () => {
-    const shared = shareServer(potassium());
+    const shared = shareHere(potassium());
 
     test(
       'the four fields come first, in their order; all are whole numbers of their kind',
@@ -142,7 +143,7 @@ withOneRuntime(({ app, potassium }) => {
   test('available means that every worker is ready and one is free', LIMIT, async (t) => {
     const cues = makeCues(t);
     cues.give('init may not end');
-    const server = await startServer(potassium(), { t, env: cues.env, args: ['--workers', '2'] });
+    const server = await startHere(potassium(), { t, env: cues.env, args: ['--workers', '2'] });
     const starting = await potassiumStatus(server);
     assert.deepEqual([starting.gpu_available, starting.idle_time, starting.workers_ready], [false, 0, 0]);
     const held = post(server, '/work', {}, 'held');
@@ -172,7 +173,7 @@ withOneRuntime(({ app, potassium }) => {
   test('a warm-up is held until a worker is ready, and then counts once', LIMIT, async (t) => {
     const cues = makeCues(t);
     cues.give('init may not end');
-    const server = await startServer(potassium(), { t, env: cues.env });
+    const server = await startHere(potassium(), { t, env: cues.env });
     let answered = 0;
     const warm = ['POST', 'POST', 'GET'].map(async (method) => {
       const reply = await fetch(`${server.url}/_k/warmup`, { method });
@@ -189,7 +190,7 @@ withOneRuntime(({ app, potassium }) => {
 
   test('a warm-up of an app that cannot start is refused', LIMIT, async (t) => {
     const args = ['--restart-limit', '0'];
-    const server = await startServer(app('throws-in-init'), { t, args });
+    const server = await startHere(app('throws-in-init'), { t, args });
     const reply = await fetch(`${server.url}/_k/warmup`, { method: 'POST' }).catch(() => null);
     assert.ok(reply === null || reply.status === 503, 'told, or gone with the server');
     await server.ended;
@@ -198,7 +199,7 @@ withOneRuntime(({ app, potassium }) => {
   test('sequence_number counts every POST once, in any mix of requests', LIMIT, async (t) => {
     const cues = makeCues(t);
     const args = ['--workers', '2', '--max-body', '4kb'];
-    const server = await startServer(potassium(), { t, args, env: cues.env });
+    const server = await startHere(potassium(), { t, args, env: cues.env });
     await server.until(({ state }) => state === 'ready');
     let ids = 0;
     const mix: Mix = { server, cues, next: () => `mixed-${(ids += 1)}` };
@@ -218,7 +219,7 @@ withOneRuntime(({ app, potassium }) => {
           assert.equal(after.queue_length, 0);
         },
       ),
-      { numRuns: 40 },
+      { numRuns: 15 },
     );
     await server.stop();
   });
@@ -226,7 +227,7 @@ withOneRuntime(({ app, potassium }) => {
   test('a full queue counts, and so does a call whose worker dies', LIMIT, async (t) => {
     const cues = makeCues(t);
     const options = { t, args: ['--queue-size', '0'], env: cues.env, expectedRestarts: 1 };
-    const server = await startServer(potassium(), options);
+    const server = await startHere(potassium(), options);
     await server.until(({ state }) => state === 'ready');
     const running = post(server, '/work', { until: 'go on', dies: 'SIGKILL' }, 'doomed');
     await cues.untilNoted('begun doomed');

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { needs } from '../helpers/needs.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
-import { call, fixture, runCommand, startServer, type Answer } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import { call, fixture, runCommand, type Answer } from '../helpers/server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -29,7 +30,7 @@ withEachRuntime(({ app, language }) => {
       embeds: app('embedding'),
     };
     const args = Object.entries(models).flatMap(([name, path]) => ['--model', `${name}=${path}`]);
-    const shared = shareServer(null, { args });
+    const shared = shareHere(null, { args });
     const ask = (model: string, instances: unknown, more?: object): Promise<Answer> =>
       predict(shared.server.url, model, instances, more);
 
@@ -112,7 +113,7 @@ withEachRuntime(({ app, language }) => {
     'instances that do not fit the schema are 400 with the first issues, and none runs',
     { ...LIMIT, skip: language === 'Python' && needs('pydantic') },
     async (t) => {
-      const { url, stop } = await startServer(app('schemas'), { t });
+      const { url, stop } = await startHere(app('schemas'), { t });
       const answer = await predict(url, 'schemas', [{ prompt: 'a' }, { prompt: 5, steps: 'x' }]);
       const [status, text, mayRetry] = refusalOf(answer);
       assert.deepEqual([status, mayRetry], [400, 'false']);
@@ -134,7 +135,7 @@ withEachRuntime(({ app, language }) => {
   );
 
   describe('an app with a batch function', LIMIT, () => {
-    const shared = shareServer(app('batches'), { args: ['--batch-size', '4', '--max-batch-delay', '2m'] });
+    const shared = shareHere(app('batches'), { args: ['--batch-size', '4', '--max-batch-delay', '2m'] });
 
     test('gets the instances of a request together, with the inputs of other callers', async () => {
       const { url } = shared.server;
@@ -164,7 +165,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const env = { AIP_HTTP_PORT: '1', AIP_HEALTH_ROUTE: '/healthcheck', AIP_PREDICT_ROUTE: '/greet' };
-      const server = await startServer(app('potassium-default'), { t, env });
+      const server = await startHere(app('potassium-default'), { t, env });
       const { url } = server;
       await server.until(({ state }) => state === 'ready');
       const health = await fetch(`${url}/healthcheck`);

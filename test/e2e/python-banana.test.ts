@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { needs } from '../helpers/needs.js';
-import { ROOT, call, startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT, call } from '../helpers/server.js';
 
 const APPS = `${ROOT}test/fixtures/python-apps`;
 const LIMIT = { timeout: 240_000, skip: needs('python3') };
@@ -12,7 +13,7 @@ test(
   "the shape of Banana's BERT app: a list, a message with status 200, and errors that it lives through",
   LIMIT,
   async (t) => {
-    const server = await startServer(`${APPS}/bert/app.py`, { t });
+    const server = await startHere(`${APPS}/bert/app.py`, { t });
     const answer = await ask(server, { prompt: 'hello [MASK]' });
     assert.deepEqual(answer.json(), [
       { score: 0.25, token: 2088, token_str: 'world', sequence: 'hello world' },
@@ -47,7 +48,7 @@ test(
   'coroutines share one loop with the tasks that init began, and ctx describes the call',
   LIMIT,
   async (t) => {
-    const server = await startServer(`${APPS}/tells_context.py`, { t });
+    const server = await startHere(`${APPS}/tells_context.py`, { t });
     const headers = { 'x-request-id': 'call-7', 'user-agent': 'tester', 'content-type': 'application/json' };
     const answer = await call(`${server.url}/?a=1&a=2&b=`, '{"prompt":"x"}', headers);
     assert.deepEqual(answer.json(), {

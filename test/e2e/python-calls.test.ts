@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { ask, errorOf, logLines, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { needs } from '../helpers/needs.js';
-import { ROOT, eventually, startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT, eventually, type Server } from '../helpers/server.js';
 import { openStream } from '../helpers/stream.js';
 
 const APPS = `${ROOT}test/fixtures/python-apps`;
@@ -24,7 +25,7 @@ test(
   async (t) => {
     const cues = makeCues(t);
     const args = ['--run-timeout', '3s'];
-    const server = await startServer(`${APPS}/awaits.py`, { t, env: cues.env, args });
+    const server = await startHere(`${APPS}/awaits.py`, { t, env: cues.env, args });
     const pid = await workerOf(server);
     const answer = await ask(server, { do: 'wait' });
     assert.equal(answer.status, 504, answer.text);
@@ -37,7 +38,7 @@ test(
 
 test('an app of coroutines', LIMIT, async (t) => {
   const cues = makeCues(t);
-  const server = await startServer(`${APPS}/awaits.py`, { t, env: cues.env, args: ARGS });
+  const server = await startHere(`${APPS}/awaits.py`, { t, env: cues.env, args: ARGS });
   const pid = await pidOf(server);
 
   await t.test('is cancelled when its client leaves', async () => {
@@ -87,7 +88,7 @@ test(
   LIMIT,
   async (t) => {
     const cues = makeCues(t);
-    const server = await startServer(`${APPS}/prints-everywhere.py`, { t, env: cues.env, args: ARGS });
+    const server = await startHere(`${APPS}/prints-everywhere.py`, { t, env: cues.env, args: ARGS });
     const ways = ['print', 'logging', 'warnings', 'write', 'libc', 'bar 20%', 'thread'];
     for (const id of ['first', 'second']) {
       const call = ask(server, { says: id, until: `${id} ends` }, { id });
@@ -121,7 +122,7 @@ test(
 
 test('an app of plain functions', LIMIT, async (t) => {
   const cues = makeCues(t);
-  const server = await startServer(`${APPS}/misbehaves.py`, { t, env: cues.env, args: ARGS });
+  const server = await startHere(`${APPS}/misbehaves.py`, { t, env: cues.env, args: ARGS });
   const pid = await pidOf(server);
 
   await t.test('has its generator closed when the reader of its stream leaves', async () => {
@@ -160,7 +161,7 @@ test(
   'a value that a call puts into a context variable is seen by its stream, and by no other call',
   LIMIT,
   async (t) => {
-    const server = await startServer(`${APPS}/remembers.py`, { t });
+    const server = await startHere(`${APPS}/remembers.py`, { t });
     for (const caller of ['Ann', 'Ben']) {
       assert.deepEqual((await ask(server, { caller })).json(), ['init', caller]);
       const { text } = await ask(server, { caller, streams: true });
@@ -173,7 +174,7 @@ test(
 test('an app of plain functions, at the run timeout', LIMIT, async (t) => {
   const cues = makeCues(t);
   const args = ['--run-timeout', '3s'];
-  const server = await startServer(`${APPS}/misbehaves.py`, { t, env: cues.env, args, expectedRestarts: 2 });
+  const server = await startHere(`${APPS}/misbehaves.py`, { t, env: cues.env, args, expectedRestarts: 2 });
 
   await t.test('sees the cancellation and may obey: the worker lives on', async () => {
     const pid = await workerOf(server);

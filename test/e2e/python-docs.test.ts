@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { tableRows } from '../helpers/doc-page.js';
 import { needs } from '../helpers/needs.js';
-import { ROOT, call, startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT, call, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const OPTIONS = { timeout: 240_000, skip: needs('python3') };
@@ -20,7 +21,7 @@ function block(name: string): string {
 }
 
 function serveBlock(t: TestContext, name: string): Promise<Server> {
-  return startServer(join(appFolder(t, { 'app.py': block(name) }), 'app.py'), { t });
+  return startHere(join(appFolder(t, { 'app.py': block(name) }), 'app.py'), { t });
 }
 
 test('the app on the page gives the answer on the page', OPTIONS, async (t) => {

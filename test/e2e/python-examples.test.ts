@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { needs } from '../helpers/needs.js';
 import { DEBIAN_PYTHON } from '../helpers/pythons.js';
-import { ROOT, call, startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT, call } from '../helpers/server.js';
 
 const EXAMPLES = `${ROOT}examples/python`;
 const LIMIT = { timeout: 240_000 };
@@ -36,7 +37,7 @@ test(
   'greeting in Python prints and answers as it does in TypeScript',
   { ...LIMIT, skip: needs('python3') },
   async (t) => {
-    const server = await startServer(`${EXAMPLES}/greeting/app.py`, { t, env: { GREETING_INIT_MS: '1' } });
+    const server = await startHere(`${EXAMPLES}/greeting/app.py`, { t, env: { GREETING_INIT_MS: '1' } });
     assert.deepEqual((await call(server.url, null)).json(), { greeting: 'hello world' });
     await server.untilPrinted('hello\nhello world\n');
     await server.stop();
@@ -48,7 +49,7 @@ test(
   NUMPY,
   async (t) => {
     const args = ['--python', DEBIAN_PYTHON, '--batch-size', '8'];
-    const server = await startServer(`${EXAMPLES}/digits/app.py`, { t, args });
+    const server = await startHere(`${EXAMPLES}/digits/app.py`, { t, args });
     const answers = await Promise.all(rows.map(({ pixels }) => call(server.url, JSON.stringify({ pixels }))));
     assertLearned(answers.map((answer) => answer.json<Answer>()));
     for (const body of ['{}', '{"pixels":[1]}', '[1]', JSON.stringify({ pixels: Array(64).fill(17) })])
@@ -68,7 +69,7 @@ test('digits in numpy, as a custom service of a model store', NUMPY, async (t) =
     '--python',
     DEBIAN_PYTHON,
   ];
-  const server = await startServer(null, { t, args });
+  const server = await startHere(null, { t, args });
   const ask = (body: unknown) => call(`${server.url}/predictions/digits`, JSON.stringify(body));
   const answers = await Promise.all(rows.map(({ pixels }) => ask(pixels)));
   assertLearned(answers.map((answer) => answer.json<Answer>()));
@@ -97,7 +98,7 @@ function assertFilled(answers: readonly Candidate[], wanted: readonly Candidate[
 }
 
 test('fill-mask in numpy fills the gap as it does in TypeScript', NUMPY, async (t) => {
-  const server = await startServer(`${EXAMPLES}/fill-mask/app.py`, { t, args: ['--python', DEBIAN_PYTHON] });
+  const server = await startHere(`${EXAMPLES}/fill-mask/app.py`, { t, args: ['--python', DEBIAN_PYTHON] });
   const ask = (value: unknown) => call(server.url, JSON.stringify(value));
   for (const [prompt, wanted] of FILLED) assertFilled((await ask({ prompt })).json(), wanted);
   for (const value of [null, {}, { prompt: '' }, { prompt: 5 }])
@@ -110,7 +111,7 @@ test('fill-mask in numpy fills the gap as it does in TypeScript', NUMPY, async (
 });
 
 test('potassium in numpy answers as it does in TypeScript', NUMPY, async (t) => {
-  const server = await startServer(`${EXAMPLES}/potassium/app.py`, { t, args: ['--python', DEBIAN_PYTHON] });
+  const server = await startHere(`${EXAMPLES}/potassium/app.py`, { t, args: ['--python', DEBIAN_PYTHON] });
   for (const [prompt, wanted] of FILLED) {
     const answer = await call(server.url, JSON.stringify({ prompt }));
     assertFilled(answer.json<{ outputs: Candidate[] }>().outputs, wanted);

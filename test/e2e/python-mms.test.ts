@@ -300,7 +300,7 @@ test('a model store with handlers in Python', LIMIT, async (t) => {
     process.kill(killed, 'SIGKILL');
     await eventually(
       () => !isAlive(killed),
-      10_000,
+      60_000,
       () => 'the worker is still there',
     );
     const { pid } = (await management.infer('template')).json<Batch>();

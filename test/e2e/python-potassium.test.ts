@@ -8,7 +8,8 @@ import { makeCues, type Cues } from '../helpers/cues.js';
 import { needs } from '../helpers/needs.js';
 import { endOf, post, potassiumStatus, startJob } from '../helpers/potassium.js';
 import { startReceiver } from '../helpers/receiver.js';
-import { ROOT, call, startServer, type Server, type StartOptions } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT, call, type Server, type StartOptions } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 240_000, skip: needs('python3') };
@@ -25,7 +26,7 @@ function python(name: string): string {
 }
 
 async function start(app: string, options: StartOptions): Promise<Server> {
-  const server = await startServer(app, options);
+  const server = await startHere(app, options);
   await server.until(({ state }) => state === 'ready');
   return server;
 }

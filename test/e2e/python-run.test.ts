@@ -167,7 +167,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
       const command = runCommand(['app.py', '--python', './python'], { t, cwd: app.folder });
       await eventually(
         () => existsSync(app.path('pid')),
-        30_000,
+        60_000,
         () => command.stderr(),
       );
       const signalledAtMs = performance.now();
@@ -179,7 +179,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
       const pid = Number(readFileSync(app.path('pid'), 'utf8'));
       await eventually(
         () => !isAlive(pid),
-        5000,
+        60_000,
         () => 'what it has started is left',
       );
     },

@@ -5,7 +5,7 @@ import { ask } from '../helpers/ask.js';
 import { deadUrl } from '../helpers/held-port.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
-import { startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -18,7 +18,7 @@ withEachRuntime(({ app }) => {
     async (t) => {
       const receiver = await startReceiver(t);
       const env = { HOOK: receiver.url };
-      const server = await startServer(APP, { t, env, expectedRestarts: 1 });
+      const server = await startHere(APP, { t, env, expectedRestarts: 1 });
       const slow = { url: `${server.url}/slow` };
       assert.equal((await ask(server, { throws: true })).status, 500);
       assert.equal((await ask(server, { text: true })).status, 200);
@@ -74,7 +74,7 @@ withOneRuntime(({ app }) => {
 
   test('calls sent before the routes are known have their results posted as well', LIMIT, async (t) => {
     const receiver = await startReceiver(t);
-    const server = await startServer(APP, { t, env: { HOOK: receiver.url } });
+    const server = await startHere(APP, { t, env: { HOOK: receiver.url } });
     const answers = await Promise.all([1, 2].map((n) => ask(server, { ask: n })));
     assert.deepEqual(
       answers.map((answer) => answer.json()),
@@ -90,7 +90,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const receiver = await startReceiver(t, () => {});
       for (const hook of [receiver.url, await deadUrl()]) {
-        const server = await startServer(APP, { t, env: { HOOK: hook }, args: ['--drain-timeout', '2s'] });
+        const server = await startHere(APP, { t, env: { HOOK: hook }, args: ['--drain-timeout', '2s'] });
         await server.until(({ state }) => state === 'ready');
         for (let n = 0; n < 5; n += 1)
           assert.deepEqual((await ask(server, { ask: n })).json(), { answer: n });

@@ -8,8 +8,9 @@ import { endOf, jobIdOf } from '../helpers/potassium.js';
 import { Thrown, startClient } from '../helpers/published-client.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { call, fixture, startServer, type Answer } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import { call, fixture, type Answer } from '../helpers/server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -42,7 +43,7 @@ withEachRuntime(({ language, app }) => {
   const skip = language === 'Python' && needs('pydantic');
 
   describe('an app with schemas', { ...LIMIT, skip }, () => {
-    const shared = shareServer(app('schemas'), { args: ['--log-format', 'text'] });
+    const shared = shareHere(app('schemas'), { args: ['--log-format', 'text'] });
 
     test('the app gets what its schema makes of the input, and the client what the other makes of the answer', async () => {
       const answer = await ask(shared.server, { prompt: 'hi' });
@@ -161,7 +162,7 @@ withEachRuntime(({ language, app }) => {
   });
 
   test('of a batch, an input that does not fit fails alone', { ...LIMIT, skip }, async (t) => {
-    const server = await startServer(app('schemas'), {
+    const server = await startHere(app('schemas'), {
       t,
       args: ['--batch-size', '4', '--max-batch-delay', '2s'],
     });
@@ -177,7 +178,7 @@ withEachRuntime(({ language, app }) => {
 });
 
 describe('each library of schemas', LIMIT, () => {
-  const shared = shareServer(fixture('schemas-potassium.mjs'));
+  const shared = shareHere(fixture('schemas-potassium.mjs'));
 
   for (const library of ['zod', 'valibot', 'arktype']) {
     test(`${library} checks inputs and answers`, async () => {
@@ -217,7 +218,7 @@ describe('each library of schemas', LIMIT, () => {
 
   test('the webhook of a background function has the error, whose caller had 200', async (t) => {
     const receiver = await startReceiver(t);
-    const server = await startServer(fixture('schemas-potassium.mjs'), { t, env: { HOOK: receiver.url } });
+    const server = await startHere(fixture('schemas-potassium.mjs'), { t, env: { HOOK: receiver.url } });
     assert.equal((await post(`${server.url}/background`, { id: 'taken' })).status, 200);
     await receiver.until(1);
     const { error } = JSON.parse(String(receiver.arrivals[0]?.body)) as { error: Record<string, unknown> };

@@ -72,7 +72,7 @@ test(
 function untilInFlight(server: ServerHandle): Promise<void> {
   return eventually(
     () => server.status().model.inFlight > 0,
-    10_000,
+    60_000,
     () => 'no call is in flight',
   );
 }

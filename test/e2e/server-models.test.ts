@@ -178,7 +178,7 @@ test(
     const held = ask(server, 'late', { obeys: false });
     await eventually(
       () => server.models.describe({ name: 'late' })[0]?.inFlight === 1,
-      10_000,
+      60_000,
       () => 'the call never runs',
     );
     const { settled } = server.models.unregister({ name: 'late' }, { drainTimeoutMs: 100 });
@@ -213,7 +213,7 @@ test(
     const busy = await submit({ until: 'the first may end' });
     await eventually(
       async () => (await stateOf(busy, 0)) === 'running',
-      10_000,
+      60_000,
       () => 'the first job waits',
     );
     const waiting = await submit({});

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { call } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -38,7 +38,7 @@ withEachRuntime(({ language }) => {
     const models = rows.map(([name, , , options], i) => [name, { app: `./${files[i]?.[0]}`, ...options }]);
     const config = JSON.stringify({ models: Object.fromEntries(models) as object });
     const cwd = appFolder({ after }, { ...Object.fromEntries(files), 'banana.json': config });
-    const shared = shareServer(null, { cwd });
+    const shared = shareHere(null, { cwd });
 
     for (const [name, what, , , batchSize] of rows)
       test(`a service has batch_size ${batchSize} before its first call when ${what}`, async () => {

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { tableRows } from '../helpers/doc-page.js';
 import { needs } from '../helpers/needs.js';
-import { ROOT, call, startServer, type Answer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT, call, type Answer, type Server } from '../helpers/server.js';
 import { Context } from '../../worker/api/mms/context.js';
 import { appFolder } from '../worker/app-folder.js';
 
@@ -22,7 +23,7 @@ type Language = (typeof LANGUAGES)[number];
 function serveBlock(t: TestContext, { language, file }: Language, name: string): Promise<Server> {
   const [, code] = new RegExp(`\`\`\`${language} ${name}\n(.*?)\`\`\``, 's').exec(PAGE) ?? [];
   assert.ok(code !== undefined, `the page has a block of ${language} ${name}`);
-  return startServer(join(appFolder(t, { [file]: code }), file), { t });
+  return startHere(join(appFolder(t, { [file]: code }), file), { t });
 }
 
 function predict(server: Server, text: string): Promise<Answer> {

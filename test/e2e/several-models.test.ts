@@ -8,7 +8,8 @@ import { errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { endOf, startJob } from '../helpers/potassium.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { call, fixture, runCommand, startServer, type Answer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { call, fixture, runCommand, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -40,7 +41,7 @@ function configFolder(t: TestContext, config: object): string {
 withOneRuntime(({ app }) => {
   test('among several models each line of a worker and of a call names its model', LIMIT, async (t) => {
     const args = [...modelArgs({ echo: app('echoes'), kill: app('killable') }), '--access-log'];
-    const server = await startServer(null, { t, args, expectedRestarts: 1 });
+    const server = await startHere(null, { t, args, expectedRestarts: 1 });
     await server.until(({ state }) => state === 'ready');
     for (const name of ['echo', 'kill']) await server.untilPrinted(`worker ${name}/0 is ready`);
     assert.equal((await ask(server, '/models/kill/', { dies: 'SIGKILL' })).status, 500);
@@ -60,7 +61,7 @@ withOneRuntime(({ app, potassium }) => {
       t.after(() => rmSync(folder, { recursive: true, force: true }));
       writeFileSync(join(folder, 'app.ts'), 'throw new Error("app.ts must not be loaded");');
       const args = modelArgs({ echo: app('echoes'), paths: app('named-paths') });
-      const server = await startServer(null, { t, args, cwd: folder });
+      const server = await startHere(null, { t, args, cwd: folder });
       await server.until(({ state }) => state === 'ready');
       assert.deepEqual((await ask(server, '/models/echo/', { a: 1 })).json(), { a: 1 });
       assert.deepEqual((await ask(server, '/models/paths/')).json(), { route: '/' });
@@ -90,7 +91,7 @@ withOneRuntime(({ app, potassium }) => {
     LIMIT,
     async (t) => {
       const args = [...modelArgs({ echo: app('echoes'), later: potassium() }), '--name', 'first'];
-      const server = await startServer(potassium(), { t, args, env: makeCues(t).env });
+      const server = await startHere(potassium(), { t, args, env: makeCues(t).env });
       await server.until(({ state }) => state === 'ready');
       const answer = await ask(server, '/', { a: 1 });
       assert.equal(answer.status, 200, answer.text);
@@ -118,7 +119,7 @@ withOneRuntime(({ app, potassium }) => {
         ...modelArgs({ echo: app('echoes'), bad: app('throws-in-init') }),
         ...['--restart-limit', '2', '--on-crash-loop', 'exit'],
       ];
-      const server = await startServer(null, { t, args, env: PASSING, expectedRestarts: 2 });
+      const server = await startHere(null, { t, args, env: PASSING, expectedRestarts: 2 });
       const held = ask(server, '/models/bad/');
       await server.until(({ models }) => models[0]?.state === 'ready');
       assert.deepEqual((await ask(server, '/models/echo/', 1)).json(), 1);
@@ -148,7 +149,7 @@ withOneRuntime(({ app, potassium }) => {
       const models = { echo: app('echoes'), slow: { app: app('works'), workers: 3 } };
       const args = ['--spawn-concurrency', '2'];
       const cwd = configFolder(t, { models });
-      const server = await startServer(null, { t, args, cwd, env: cues.env, expectedRestarts: 1 });
+      const server = await startHere(null, { t, args, cwd, env: cues.env, expectedRestarts: 1 });
       const { models: before } = await server.until(
         ({ models: [echo, slow] }) =>
           echo?.state === 'ready' &&
@@ -178,7 +179,7 @@ withOneRuntime(({ app, potassium }) => {
         '--restart-limit',
         '1',
       ];
-      const server = await startServer(null, { t, args, env: PASSING });
+      const server = await startHere(null, { t, args, env: PASSING });
       const held = await Promise.all([ask(server, '/models/a/'), ask(server, '/models/b/')]);
       for (const answer of held) assert.equal(errorOf(answer).code, 'SERVE_NOT_READY', answer.text);
       assert.deepEqual(await server.ended, { code: 3, signal: null });
@@ -192,7 +193,7 @@ withOneRuntime(({ app, potassium }) => {
       const cues = makeCues(t);
       cues.give('init may not end');
       const args = modelArgs({ a: app('works'), b: app('works') });
-      const server = await startServer(app('echoes'), { t, args, env: cues.env });
+      const server = await startHere(app('echoes'), { t, args, env: cues.env });
       await server.until(({ models }) => models[0]?.state === 'ready');
       assert.deepEqual(await get(server, '/readyz'), [
         503,
@@ -227,7 +228,7 @@ withOneRuntime(({ app, potassium }) => {
         },
       });
       const args = ['--queue-size', '5', ...modelArgs({ flag: app('echoes') })];
-      const server = await startServer(null, { t, args, cwd: folder });
+      const server = await startHere(null, { t, args, cwd: folder });
       const { models } = await server.until(({ state }) => state === 'ready');
       assert.deepEqual(
         models.map(({ name, version, workers, queue }) => [name, version, workers.length, queue.maxCalls]),

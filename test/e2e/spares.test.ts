@@ -46,7 +46,7 @@ withEachRuntime(({ app, language }) => {
         await server.stop('SIGINT', 1);
         await eventually(
           () => !isAlive(next),
-          5000,
+          60_000,
           () => 'a spare outlives its server',
         );
       },

@@ -6,7 +6,8 @@ import { makeCues, type Cues } from '../helpers/cues.js';
 import { startManaged } from '../helpers/managed-server.js';
 import { holdThree, readAnswers } from '../helpers/pipeline.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { eventually, fixture, startServer, type Server, type Status } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { eventually, fixture, type Server, type Status } from '../helpers/server.js';
 import { scrape } from '../helpers/scrape.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -23,7 +24,7 @@ const untilStanding = (server: Server): Promise<Status> =>
 async function killed(t: TestContext, app: string, args: readonly string[] = []): Promise<Killed> {
   const cues = makeCues(t);
   const env = cues.env;
-  const server = await startServer(app, { t, env, args: ['--standby', '1', ...args], expectedRestarts: 1 });
+  const server = await startHere(app, { t, env, args: ['--standby', '1', ...args], expectedRestarts: 1 });
   const before = await untilStanding(server);
   cues.give('init may not end');
   const running = ask(server, { until: 'never' }, { id: 'running' });
@@ -77,7 +78,7 @@ withOneRuntime(({ app }) => {
 test('a call that was sent ahead to a worker that dies is answered by the standby', LIMIT, async (t) => {
   const cues = makeCues(t);
   const args = ['--standby', '1'];
-  const server = await startServer(fixture('works.mjs'), { t, args, env: cues.env, expectedRestarts: 1 });
+  const server = await startHere(fixture('works.mjs'), { t, args, env: cues.env, expectedRestarts: 1 });
   const before = await untilStanding(server);
   cues.give('init may not end');
   const { pid, socket, letGo } = await holdThree(server, cues);
@@ -132,7 +133,7 @@ test('at the end of a drain such a call gets an error as any other', LIMIT, asyn
 
 test('readiness, metrics and the status of Potassium count the wanted workers', LIMIT, async (t) => {
   const args = ['--workers', '2', '--standby', '1', '--metrics'];
-  const server = await startServer(fixture('killable-potassium.mjs'), { t, args });
+  const server = await startHere(fixture('killable-potassium.mjs'), { t, args });
   const { model } = await untilStanding(server);
   assert.deepEqual([model.minWorkers, model.maxWorkers], [2, 2]);
   const metrics = await scrape(server.url);

@@ -4,7 +4,7 @@ import { after, describe, test } from 'node:test';
 import { ENTRY_NAMES } from '../../supervisor/store/entry-file.js';
 import { managementOf, type ManagedCommand } from '../helpers/managed-command.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -86,7 +86,7 @@ withEachRuntime(({ language }) => {
       },
     );
     const args = ['--model-store', store, '--management-port', '0', '--drain-lag', '0s'];
-    const shared = shareServer(null, { args });
+    const shared = shareHere(null, { args });
     const manager = (): Promise<ManagedCommand['management']> => managementOf(shared.server);
 
     for (const [what, asked, [file = ''], said] of UNSERVABLE)

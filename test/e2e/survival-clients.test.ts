@@ -6,8 +6,9 @@ import { makeCues } from '../helpers/cues.js';
 import { holdThree } from '../helpers/pipeline.js';
 import { openStream } from '../helpers/stream.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
+import { startHere } from '../helpers/here.js';
 import { call, eventually, startServer } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { UnreadAnswer } from '../helpers/unread.js';
 import { openSocket } from '../helpers/web-socket.js';
 
@@ -18,7 +19,7 @@ const MIB = 1024 * 1024;
 withOneRuntime(({ app }) => {
   test('a call that takes long holds up no short one while another worker is there', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await startServer(app('works'), { t, env: cues.env, args: ['--workers', '2'] });
+    const server = await startHere(app('works'), { t, env: cues.env, args: ['--workers', '2'] });
     await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
     await warmUp(server);
     const long = ask(server, { until: 'go on' }, { id: 'long' });
@@ -35,7 +36,7 @@ withOneRuntime(({ app }) => {
 
 withEachRuntime(({ app }) => {
   describe('on one server', () => {
-    const shared = shareServer(app('works'));
+    const shared = shareHere(app('works'));
 
     test(
       '100 malformed bodies: 400 each, the app never sees one, the worker is the same',
@@ -117,7 +118,7 @@ withEachRuntime(({ app }) => {
   });
 
   describe('on one server of streams', () => {
-    const shared = shareServer(app('streams'));
+    const shared = shareHere(app('streams'));
 
     test(
       'a client that leaves a stream: the generator is closed, the worker takes the next call',
@@ -195,7 +196,7 @@ withEachRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       const args = ['--stall-timeout', '1s'];
-      const server = await startServer(app('streams'), { t, env: cues.env, args });
+      const server = await startHere(app('streams'), { t, env: cues.env, args });
       const pid = await pidOf(server);
       const stream = await openStream(server, { chunks: 1000, bytes: MIB / 4 });
       stream.on('error', () => {}); // the reset may come before the stream is read, which reports it again
@@ -210,7 +211,7 @@ withEachRuntime(({ app }) => {
 
   describe('on one server with a run timeout', LIMIT, () => {
     const args = ['--run-timeout', '2s'];
-    const shared = shareServer(app('streams'), { args, expectedRestarts: 1 });
+    const shared = shareHere(app('streams'), { args, expectedRestarts: 1 });
 
     test(
       'a client that reads slowly, or a WebSocket that is silent, keeps its worker from others for --run-timeout at most; the worker stays',
@@ -226,7 +227,7 @@ withEachRuntime(({ app }) => {
         assert.equal(replies['ok'], 2);
         await cues.untilNoted('closed');
 
-        const sockets = await startServer(app('websockets'), { t, args });
+        const sockets = await startHere(app('websockets'), { t, args });
         const silent = await openSocket(t, sockets, '/echo');
         silent.socket.send('hello');
         await silent.heard(1);

@@ -7,6 +7,7 @@ import { makeCues, type Cues } from '../helpers/cues.js';
 import { holdPort } from '../helpers/held-port.js';
 import { managementOf } from '../helpers/managed-command.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
+import { startHere } from '../helpers/here.js';
 import { call, runCommand, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -20,7 +21,7 @@ withEachRuntime(({ app, place, frame, exit }) => {
     LIMIT,
     async (t) => {
       const args = ['--restart-limit', '2'];
-      const server = await startServer(app('throws-in-init'), { t, args, env: PASSING });
+      const server = await startHere(app('throws-in-init'), { t, args, env: PASSING });
       const held = await Promise.all([ask(server, {}), ask(server, {})]);
       for (const answer of held) {
         assert.equal(answer.status, 503, answer.text);
@@ -41,7 +42,7 @@ withEachRuntime(({ app, place, frame, exit }) => {
     async (t) => {
       const names = ['throws-in-init', 'throws-when-imported'];
       const models = names.flatMap((name) => ['--model', `${name}=${app(name)}`]);
-      const server = await startServer(null, { t, args: [...models, '--workers', '2'] });
+      const server = await startHere(null, { t, args: [...models, '--workers', '2'] });
       const held = await Promise.all(names.map((name) => ask({ url: `${server.url}/models/${name}/` }, {})));
       for (const answer of held) assert.equal(errorOf(answer).code, 'SERVE_NOT_READY', answer.text);
       assert.deepEqual(await server.ended, { code: 3, signal: null });
@@ -77,7 +78,7 @@ withEachRuntime(({ app, place, frame, exit }) => {
     async (t) => {
       const cues = makeCues(t);
       const args = ['--restart-limit', '1', '--on-crash-loop', 'exit'];
-      const server = await startServer(app('dies-when-idle'), { t, env: cues.env, args });
+      const server = await startHere(app('dies-when-idle'), { t, env: cues.env, args });
       assert.deepEqual(await server.ended, { code: 3, signal: null });
       assert.equal((server.stdout().match(/armed: dies when idle/g) ?? []).length, 2);
       assert.match(
@@ -171,7 +172,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const args = ['--workers', '2', '--restart-limit', '0', '--on-crash-loop', 'exit'];
-      const server = await startServer(app('throws-in-one-slot'), { t, args });
+      const server = await startHere(app('throws-in-one-slot'), { t, args });
       const { model, state } = await server.until(
         (status) => status.model.workers[1]?.lastExit !== null && status.state === 'ready',
       );
@@ -191,7 +192,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       const env = { ...cues.env, ...PASSING };
-      const server = await startServer(app('throws-in-init'), { t, env });
+      const server = await startHere(app('throws-in-init'), { t, env });
       const held = ask(server, {});
       await server.untilPrinted(/worker 0 died .*; restarting in [2-5]\d\d ?ms/s);
       cues.give('intact');
@@ -235,7 +236,7 @@ async function breakWhileServing(
 ): Promise<Server> {
   cues.give('intact');
   const args = ['--restart-limit', restartLimit, '--on-crash-loop', onCrashLoop];
-  const server = await startServer(app, { t, env: cues.env, args });
+  const server = await startHere(app, { t, env: cues.env, args });
   const pid = await pidOf(server);
   cues.give('broken');
   process.kill(pid, 'SIGKILL');

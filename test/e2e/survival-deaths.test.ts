@@ -6,8 +6,9 @@ import { makeCues, type Cues } from '../helpers/cues.js';
 import { askAtOnce, holdThree, readAnswers } from '../helpers/pipeline.js';
 import { openStream } from '../helpers/stream.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
-import { eventually, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import { eventually, fixture, type Answer, type Server } from '../helpers/server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 const JSON_LOG = ['--log-format', 'json'];
@@ -28,7 +29,7 @@ withEachRuntime(({ app, place, exit: exitCall, language }) => {
     const ways = WAYS.filter(([, , languages]) => languages.includes(language));
     // No failed start is forgiven: a death during a call is none.
     const args = ['--restart-limit', '0', ...JSON_LOG];
-    const shared = shareServer(app('dies-while-busy'), { args, expectedRestarts: ways.length + 4 });
+    const shared = shareHere(app('dies-while-busy'), { args, expectedRestarts: ways.length + 4 });
 
     for (const [by, how] of ways) {
       const id = `last-${by.replace(' ', '-')}`;
@@ -119,7 +120,7 @@ withEachRuntime(({ app, place, exit: exitCall, language }) => {
   });
 
   describe('kill -9', () => {
-    const shared = shareServer(app('works'), { expectedRestarts: 4 });
+    const shared = shareHere(app('works'), { expectedRestarts: 4 });
 
     test('of an idle worker loses no call, and health is 503 until another is ready', LIMIT, async () => {
       const { cues, server } = shared;
@@ -197,7 +198,7 @@ withEachRuntime(({ app, place, exit: exitCall, language }) => {
     async (t) => {
       const cues = makeCues(t);
       const args = ['--restart-limit', '0']; // the call may be what kills: these are no failed starts
-      const server = await startServer(app('blocks-when-ready'), { t, env: cues.env, args });
+      const server = await startHere(app('blocks-when-ready'), { t, env: cues.env, args });
       const answer = ask(server, {}, { id: 'unlucky' });
       const first = await heldByBlockedWorker(server, cues, null);
       process.kill(first, 'SIGKILL');
@@ -219,7 +220,7 @@ test(
   'death by a full JavaScript heap: the caller gets the error, the log explains what to do',
   LIMIT,
   async (t) => {
-    const server = await startServer(fixture('eats-memory.mjs'), {
+    const server = await startHere(fixture('eats-memory.mjs'), {
       t,
       args: JSON_LOG,
       env: { NODE_OPTIONS: '--max-old-space-size=64' },
@@ -237,7 +238,7 @@ test(
 );
 
 describe('an unhandled rejection', () => {
-  const shared = shareServer(fixture('unhandled-rejection.mjs'), { expectedRestarts: 2 });
+  const shared = shareHere(fixture('unhandled-rejection.mjs'), { expectedRestarts: 2 });
 
   test('between calls retires the worker; the next calls are fine', LIMIT, async () => {
     const { server } = shared;

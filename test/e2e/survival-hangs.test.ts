@@ -5,8 +5,9 @@ import { ask, errorOf, logLines, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { needs } from '../helpers/needs.js';
 import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
-import { CLI, eventually, fixture, startServer } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import { CLI, eventually, fixture } from '../helpers/server.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { startBy } from '../helpers/starters.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -21,7 +22,7 @@ withEachRuntime(({ app, language }) => {
   test('a handler that never returns', LIMIT, async (t) => {
     const cues = makeCues(t);
     const args = ['--run-timeout', '1500ms', '--log-format', 'json'];
-    const server = await startServer(app('never-returns'), { t, env: cues.env, args });
+    const server = await startHere(app('never-returns'), { t, env: cues.env, args });
     const pid = await pidOf(server);
 
     await t.test('and obeys the abort: its caller gets 504, the worker lives on', async () => {
@@ -70,7 +71,7 @@ withEachRuntime(({ app, language }) => {
     async (t) => {
       const cues = makeCues(t);
       const args = ['--run-timeout', '1s'];
-      const server = await startServer(app('spins'), { t, env: cues.env, args, expectedRestarts: 1 });
+      const server = await startHere(app('spins'), { t, env: cues.env, args, expectedRestarts: 1 });
       const pid = await pidOf(server);
       const answer = await ask(server, { spin: true });
       assert.equal(answer.status, 504, answer.text);
@@ -93,7 +94,7 @@ withEachRuntime(({ app, language }) => {
       ] as const;
       const models = hangs.flatMap(([name]) => ['--model', `${name}=${app(name)}`]);
       const args = ['--init-timeout', '6s', '--restart-limit', '0'];
-      const server = await startServer(null, { t, args: [...models, ...args] });
+      const server = await startHere(null, { t, args: [...models, ...args] });
       const answers = await Promise.all(
         hangs.map(([name]) => ask({ url: `${server.url}/models/${name}/` }, {})),
       );
@@ -116,7 +117,7 @@ withEachRuntime(({ app, language }) => {
     BELOW_DEFAULT_DRAIN,
     async (t) => {
       const args = ['--drain-timeout', '5s'];
-      const server = await startServer(app('ignores-sigterm'), { t, args });
+      const server = await startHere(app('ignores-sigterm'), { t, args });
       await pidOf(server);
       assert.deepEqual(await server.stop(), { code: 0, signal: null });
       assert.match(server.stdout(), /armed: ignores the stop/);
@@ -130,7 +131,7 @@ withEachRuntime(({ app, language }) => {
     const cues = makeCues(t);
     cues.give('init may not end');
     const args = ['--log-format', format, '--init-timeout', '2m'];
-    const server = await startServer(app('works'), { t, env: cues.env, args });
+    const server = await startHere(app('works'), { t, env: cues.env, args });
     await server.untilPrinted(
       /still starting: worker 0 running init or the example for \d+ s \(limit for each: 2 min, --init-timeout\)/,
     );
@@ -144,7 +145,7 @@ withEachRuntime(({ app, language }) => {
 /** The front alone keeps the clocks of calls. */
 withOneRuntime(({ app }) => {
   describe('on one server', LIMIT, () => {
-    const shared = shareServer(app('works'), { args: ['--run-timeout', '1500ms'], expectedRestarts: 1 });
+    const shared = shareHere(app('works'), { args: ['--run-timeout', '1500ms'], expectedRestarts: 1 });
 
     test(
       'a worker that is frozen when a call comes is killed at --run-timeout; the call never began, so the next worker answers it',
@@ -202,7 +203,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       const args = ['--run-timeout', '1s', '--workers', '2'];
-      const server = await startServer(app('works'), { t, env: cues.env, args });
+      const server = await startHere(app('works'), { t, env: cues.env, args });
       await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
       const frozen = await pidOf(server);
       process.kill(frozen, 'SIGSTOP');

@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { startServer, type Answer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import type { Answer, Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -33,7 +34,7 @@ withOneRuntime(({ app }) => {
       async (t) => {
         const cues = makeCues(t);
         const args = ['--workers', String(workers), '--restart-limit', '0'];
-        const server = await startServer(app(name), { t, env: cues.env, args });
+        const server = await startHere(app(name), { t, env: cues.env, args });
         const attack = new Attack(server, cues, workers);
         let killers = await attack.sendKillers();
         for (let round = 0; round < rounds; round += 1) {
@@ -56,7 +57,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       const args = ['--restart-limit', '0'];
-      const server = await startServer(app('killable'), { t, env: cues.env, args });
+      const server = await startHere(app('killable'), { t, env: cues.env, args });
       for (let i = 1; i <= LATE_KILLS; i += 1) {
         const answer = await ask(server, { dies: 'exit 7', afterAnswer: true });
         assert.equal(answer.status, 200, answer.text);

@@ -6,8 +6,9 @@ import { makeCudaDriver } from '../helpers/cuda-driver.js';
 import type { Ending } from '../helpers/edited-app.js';
 import { needs } from '../helpers/needs.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
-import { startServer, type Server } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import type { Server } from '../helpers/server.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -131,7 +132,7 @@ withEachRuntime(({ language }) => {
   describe('on one server', { ...LIMIT, skip }, () => {
     // The worker in Python asks the driver of CUDA about its GPU.
     const env = language === 'Python' && skip === false ? { CUDA_DRIVER: makeCudaDriver({ after }) } : {};
-    const shared = shareServer(appOf({ after }, language), { env, expectedRestarts: 3 });
+    const shared = shareHere(appOf({ after }, language), { env, expectedRestarts: 3 });
     /** Waits until another worker serves, and its death is reported. */
     const replaced = async (pid: number, restarts: number, said: string): Promise<void> => {
       const { server } = shared;
@@ -188,7 +189,7 @@ describe(
       LIMIT,
       async (t) => {
         const env = { CUDA_DRIVER: makeCudaDriver(t) };
-        const server = await startServer(appOf(t, 'Python'), { t, env, expectedRestarts: 1 });
+        const server = await startHere(appOf(t, 'Python'), { t, env, expectedRestarts: 1 });
         const pid = await pidOf(server);
         await compute(server, 1, 0);
         await assertFails(server, { way: 'alone', text });

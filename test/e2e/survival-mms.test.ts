@@ -14,7 +14,7 @@ import {
 } from '../helpers/managed-command.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { call, eventually, isAlive, type Answer, type ModelStatus } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -36,7 +36,7 @@ withEachRuntime(({ app }) => {
 
   describe('on one server', LIMIT, () => {
     const args = ['--model-store', store, '--management-port', '0'];
-    const shared = shareServer(null, { args });
+    const shared = shareHere(null, { args });
     /** Each test registers its models and removes them, and their restarts with them. */
     const ofShared = async (): Promise<ManagedCommand & { cues: Cues }> => {
       const { server, cues } = shared;

@@ -66,7 +66,7 @@ withEachRuntime(({ app }) => {
         const start = server.stdout().indexOf(line);
         return start >= 0 && server.stdout().includes('printed by native code', start);
       };
-      await eventually(lineAndNext, 10_000, () => `${server.stdout().length} characters`);
+      await eventually(lineAndNext, 60_000, () => `${server.stdout().length} characters`);
     });
 
     await t.test('a flood of lines comes out whole and does not keep the front from answering', async () => {
@@ -75,7 +75,7 @@ withEachRuntime(({ app }) => {
       const printed = (): number => server.stdoutBytes().length - before;
       await eventually(
         () => printed() === 200_000 * 23,
-        30_000,
+        60_000,
         () => `${printed()} bytes`,
       );
       const count = await answers;
@@ -312,7 +312,7 @@ withOneRuntime(({ app }) => {
       t.after(() => server.kill('SIGKILL'));
       await eventually(
         () => isListening(socket),
-        30_000,
+        60_000,
         () => 'the server does not listen',
       );
       for (let i = 0; i < 3; i += 1)

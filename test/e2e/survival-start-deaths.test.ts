@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -18,7 +18,7 @@ withOneRuntime(({ app }) => {
         const cues = makeCues(t);
         const ways = ['SIGKILL', 'abort', 'exit 0', 'throw'];
         const env = { ...cues.env, DIE_BY: ways.join(',') };
-        const server = await startServer(app(`dies-in-${step}`), {
+        const server = await startHere(app(`dies-in-${step}`), {
           t,
           env,
           args: ['--workers', '4', '--spawn-concurrency', '4'],

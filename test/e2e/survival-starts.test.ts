@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -21,7 +21,7 @@ withOneRuntime(({ app }) => {
         PATH: pathWithGpus(cues.folder, 2),
         CUDA_VISIBLE_DEVICES: '0,1',
       };
-      const server = await startServer(app('starts-slowly'), { t, env, args });
+      const server = await startHere(app('starts-slowly'), { t, env, args });
       await Promise.all(['start 0', 'start 1'].map((line) => cues.untilNoted(line)));
       const { model: starting } = await server.status();
       assert.deepEqual(
@@ -49,7 +49,7 @@ withOneRuntime(({ app }) => {
     const cues = makeCues(t);
     const args = ['--workers-per-gpu', '2', '--restart-limit', '0'];
     const env = { PATH: pathWithGpus(cues.folder, 1) };
-    const server = await startServer(app('throws-in-one-slot'), { t, env, args });
+    const server = await startHere(app('throws-in-one-slot'), { t, env, args });
     const { model } = await server.until((status) =>
       status.model.workers.every(({ state, lastExit }) => state === 'idle' || lastExit !== null),
     );

@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
-import { startServer, type Answer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import type { Answer, Server } from '../helpers/server.js';
 import { CALM, ONE_AT_A_TIME, begins, startLoad, strike, type Storm } from '../helpers/storm.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -25,7 +26,7 @@ withEachRuntime(({ app, language }) => {
       LIMIT,
       async (t) => {
         const cues = makeCues(t);
-        const server = await startServer(app('works'), {
+        const server = await startHere(app('works'), {
           t,
           env: cues.env,
           args: ['--workers', String(WORKERS)],

@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { needs } from '../helpers/needs.js';
-import { ROOT, startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT, type Server } from '../helpers/server.js';
 import { ask } from '../helpers/v2.js';
 import { appFolder } from '../worker/app-folder.js';
 
@@ -25,7 +26,7 @@ async function callAsShown({ url }: Server): Promise<void> {
 }
 
 test('the app in TypeScript answers as the page shows', LIMIT, async (t) => {
-  const server = await startServer(join(appFolder(t, { 'app.ts': block('ts', 'app') }), 'app.ts'), { t });
+  const server = await startHere(join(appFolder(t, { 'app.ts': block('ts', 'app') }), 'app.ts'), { t });
   await callAsShown(server);
   await server.stop();
 });
@@ -34,14 +35,14 @@ const PYTHON = ['--python', '/usr/bin/python3'];
 const skip = needs('python3-numpy');
 test('so does the app in Python', { ...LIMIT, skip }, async (t) => {
   const app = join(appFolder(t, { 'app.py': block('python', 'app') }), 'app.py');
-  const server = await startServer(app, { t, args: PYTHON });
+  const server = await startHere(app, { t, args: PYTHON });
   await callAsShown(server);
   await server.stop();
 });
 
 test('the client on the page gets the sums', { ...LIMIT, skip: skip || needs('tritonclient') }, async (t) => {
   const app = join(appFolder(t, { 'app.py': block('python', 'app') }), 'app.py');
-  const server = await startServer(app, { t, args: PYTHON });
+  const server = await startHere(app, { t, args: PYTHON });
   const program = block('python', 'client').replace('localhost:8000', new URL(server.url).host);
   const child = spawn('/usr/bin/python3', ['-c', program], { stdio: ['ignore', 'pipe', 'inherit'] });
   assert.equal((await child.stdout.toArray()).join(''), '[3. 7.]\n');

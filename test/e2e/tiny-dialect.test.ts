@@ -74,7 +74,7 @@ withOneRuntime(({ app }) => {
         ((await (await put(server, job, null, { method: 'GET' })).json()) as { state: unknown }).state;
       await eventually(
         async () => (await stateOf()) === 'succeeded',
-        10_000,
+        60_000,
         () => 'the job has not ended',
       );
     });

@@ -42,7 +42,7 @@ for (const [what, app, example, args] of SHOWN) {
       const shown = /Try it: (curl .*)\n/;
       await eventually(
         () => shown.test(server.stderr()),
-        30_000,
+        60_000,
         () => server.stderr(),
       );
       const [, command = ''] = shown.exec(server.stderr()) ?? [];
@@ -62,7 +62,7 @@ test('an example with bytes in it, which JSON would change: no command is shown'
   const server = runCommand([files.path('app.mjs'), '--host', '127.0.0.1', '--port', '0'], { t });
   await eventually(
     () => server.stderr().includes('is ready'),
-    30_000,
+    60_000,
     () => server.stderr(),
   );
   server.process.kill('SIGINT');

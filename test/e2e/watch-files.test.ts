@@ -5,6 +5,7 @@ import { serve } from '../../index.js';
 import { makeCues } from '../helpers/cues.js';
 import { CUES_MODULE, PACKAGE, editedApp } from '../helpers/edited-app.js';
 import { SAVED_APPS } from '../helpers/saved-apps.js';
+import { startHere } from '../helpers/here.js';
 import { eventually, startServer } from '../helpers/server.js';
 import { answer, changes, readiness, watched } from '../helpers/watched.js';
 
@@ -32,7 +33,7 @@ describe('the files that are watched', () => {
     async (t) => {
       const cues = makeCues(t);
       const app = editedApp(t, { 'app.mjs': notingApp(0) });
-      const server = await watched(t, app, 'app.mjs', [], cues.env);
+      const server = await watched(t, app, 'app.mjs', [], cues.env, startServer);
       await answer(server);
       server.process.kill('SIGSTOP'); // to the server the checkout is one burst, however slow this machine writes
       for (let i = 0; i < 500; i += 1) app.save(`lib/${i % 25}/${i}.ts`, `export const i = ${i};`);
@@ -52,7 +53,7 @@ describe('the files that are watched', () => {
 
   test('nothing is watched without --watch', LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': versionApp(1) });
-    const server = await startServer(app.path('app.mjs'), { t });
+    const server = await startHere(app.path('app.mjs'), { t });
     await answer(server);
     app.save('app.mjs', versionApp(2));
     const [worker] = (await server.status()).model.workers;
@@ -71,7 +72,7 @@ describe('watch, given in other ways', () => {
   ] as const) {
     test(what, LIMIT, async (t) => {
       const app = editedApp(t, { 'app.mjs': versionApp(1), ...files });
-      const server = await startServer(app.path('app.mjs'), { t, env, cwd: app.folder });
+      const server = await startHere(app.path('app.mjs'), { t, env, cwd: app.folder });
       await answer(server);
       app.save('app.mjs', versionApp(2));
       await eventually(async () => (await answer(server))['version'] === 2, 60_000, server.stderr);

@@ -8,7 +8,15 @@ import { makeCues, type Cues } from '../helpers/cues.js';
 import { editedApp } from '../helpers/edited-app.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { SAVED_APPS, type SavedApps } from '../helpers/saved-apps.js';
-import { eventually, isAlive, type Answer, type Server, type Status } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import {
+  eventually,
+  isAlive,
+  startServer,
+  type Answer,
+  type Server,
+  type Status,
+} from '../helpers/server.js';
 import { answer, changes, readiness, watched } from '../helpers/watched.js';
 import { openSocket } from '../helpers/web-socket.js';
 
@@ -246,7 +254,7 @@ describe('workers that are replaced', () => {
   );
 
   test('a second Ctrl-C while workers are replaced stops at once', LIMIT, async (t) => {
-    const { server, running, pid } = await startReplacing(t, apps, 'never');
+    const { server, running, pid } = await startReplacing(t, apps, 'never', startServer);
     const cut = assert.rejects(running);
     server.process.kill('SIGINT');
     await server.untilPrinted('draining');
@@ -275,10 +283,11 @@ async function startReplacing(
   t: TestContext,
   apps: SavedApps,
   until: string,
+  start = startHere,
 ): Promise<{ server: Server; cues: Cues; running: Promise<Answer>; pid: number }> {
   const cues = makeCues(t);
   const app = editedApp(t, { [apps.file]: apps.waiting(1) });
-  const server = await watched(t, app, apps.file, [], cues.env);
+  const server = await watched(t, app, apps.file, [], cues.env, start);
   const running = ask(server, { until });
   await cues.untilNoted('begun 1');
   app.save(apps.file, apps.waiting(2));

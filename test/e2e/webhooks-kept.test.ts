@@ -9,7 +9,8 @@ import { ask } from '../helpers/ask.js';
 import { needs } from '../helpers/needs.js';
 import { startReceiver, type Arrival } from '../helpers/receiver.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import type { Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -34,7 +35,7 @@ withOneRuntime(({ app }) => {
       let isUp = false;
       const receiver = await startReceiver(t, (response) => response.writeHead(isUp ? 200 : 503).end());
       const start = { t, env: { HOOK: receiver.url }, args: storeArgs(t) };
-      const first = await startServer(app('result-webhook'), start);
+      const first = await startHere(app('result-webhook'), start);
       await ask({ url: `${first.url}/slow` }, { ask: 1 }, { id: 'job' });
       await ask(first, { ask: 2 }, { id: 'call' });
       await receiver.until(2);
@@ -42,7 +43,7 @@ withOneRuntime(({ app }) => {
       const tried = receiver.arrivals.map(idOf).sort();
       const before = receiver.arrivals.length;
       isUp = true;
-      const second = await startServer(app('result-webhook'), start);
+      const second = await startHere(app('result-webhook'), start);
       await receiver.until(before + 2);
       const arrived = receiver.arrivals.slice(before);
       assert.deepEqual(arrived.map(idOf).sort(), [...new Set(tried)]);
@@ -53,7 +54,7 @@ withOneRuntime(({ app }) => {
         ['call {"answer":2}', 'job {"slow":1}'],
       );
       await second.stop();
-      const third = await startServer(app('result-webhook'), start);
+      const third = await startHere(app('result-webhook'), start);
       await third.stop();
       assert.equal(receiver.arrivals.length, before + 2, 'what was delivered is forgotten');
     },
@@ -67,7 +68,7 @@ withOneRuntime(({ app }) => {
         if (count > 1) response.end(); // the first attempt hangs
       });
       const start = { t, env: { HOOK: receiver.url }, args: storeArgs(t) };
-      const first = await startServer(app('result-webhook'), {
+      const first = await startHere(app('result-webhook'), {
         ...start,
         args: [...start.args, '--drain-timeout', '1s'],
       });
@@ -75,7 +76,7 @@ withOneRuntime(({ app }) => {
       await receiver.until(1);
       await first.stop();
       assert.match(first.stderr(), /waits in the store: the server stopped/);
-      const second = await startServer(app('result-webhook'), start);
+      const second = await startHere(app('result-webhook'), start);
       await receiver.until(2);
       assert.equal(new Set(receiver.arrivals.map(idOf)).size, 1);
       await second.stop();
@@ -92,11 +93,11 @@ withOneRuntime(({ app }) => {
       const receiver = await startReceiver(t, (response) => response.writeHead(isUp ? 200 : 503).end());
       const args = ['--jobs', `redis://127.0.0.1:${redis.port}`];
       const start = { t, env: { HOOK: receiver.url }, args };
-      const first = await startServer(app('result-webhook'), start);
+      const first = await startHere(app('result-webhook'), start);
       await ask({ url: `${first.url}/slow` }, { ask: 1 }, { id: 'job' });
       await ask(first, { ask: 2 }, { id: 'call' });
       await receiver.until(2);
-      const second = await startServer(app('result-webhook'), start);
+      const second = await startHere(app('result-webhook'), start);
       await killed(first);
       isUp = true;
       const before = receiver.arrivals.length;

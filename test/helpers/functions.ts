@@ -14,5 +14,5 @@ export async function refusalOf(promise: Promise<unknown>): Promise<ServeError> 
 }
 
 export function until(isSo: () => boolean): Promise<void> {
-  return eventually(isSo, 10_000, () => 'it did not come to that');
+  return eventually(isSo, 60_000, () => 'it did not come to that');
 }

@@ -148,7 +148,7 @@ export function runCommand(args: readonly string[], options: StartOptions = {}):
 }
 
 /** All that a stream has brought. It is joined and decoded once, however often a test looks for its next line. */
-function gather(stream: Readable): { readonly bytes: () => Buffer; readonly text: () => string } {
+export function gather(stream: Readable): { readonly bytes: () => Buffer; readonly text: () => string } {
   let chunks: Buffer[] = [];
   let decoded: string | null = '';
   stream.on('data', (chunk: Buffer) => {
@@ -170,7 +170,7 @@ export interface RunningCommand {
   readonly stderr: () => string;
 }
 
-const FREE_PORT = ['--host', '127.0.0.1', '--port', '0'];
+export const FREE_PORT = ['--host', '127.0.0.1', '--port', '0'];
 
 /** Starts the server and resolves once its port is open. `app` null: its models have names. */
 export async function startServer(app: string | null, options: StartOptions = {}): Promise<Server> {
@@ -181,33 +181,45 @@ export async function startServer(app: string | null, options: StartOptions = {}
   );
   const { process: child, ended } = command;
   const printed = (): string => command.stdout() + command.stderr();
-  const untilPrinted = (text: string | RegExp, limitMs = 90_000): Promise<void> =>
-    eventually(
-      () => (typeof text === 'string' ? printed().includes(text) : text.test(printed())),
-      limitMs,
-      () => `waiting for ${String(text)} in:\n${printed()}`,
-    );
+  const address = / on (https?:\/\/[^\s"]+)/;
+  const untilOpen = eventually(
+    () => address.test(command.stderr()),
+    90_000,
+    () => `it does not listen:\n${printed()}`,
+  );
   const early = ended.then(({ code }) => {
     throw new Error(`the server ended with ${code} before it listened:\n${printed()}`);
   });
-  await Promise.race([untilPrinted(/ on https?:\/\/[^\s"]+/), early]);
+  await Promise.race([untilOpen, early]);
   early.catch(() => {});
-  const url = / on (https?:\/\/[^\s"]+)/.exec(command.stderr())?.[1] as string;
+  const url = address.exec(command.stderr())?.[1] as string;
   const headers: Record<string, string> =
     options.key === undefined ? {} : { 'x-banana-api-key': options.key };
   const status = async (): Promise<Status> =>
     (await (await fetch(`${url}/status`, { headers })).json()) as Status;
+  const { expectedRestarts = 0 } = options;
+  return facadeOf({ ...command, url, process: child, expectedRestarts, status });
+}
 
+/** A server for its test, wherever it runs, without the helpers that are the same for all. */
+export interface ServerParts extends RunningCommand {
+  readonly url: string;
+  readonly expectedRestarts: number;
+  status(): Promise<Status>;
+}
+
+export function facadeOf({ expectedRestarts: expected, ...parts }: ServerParts): Server {
+  const { process: child, ended, status } = parts;
+  const printed = (): string => parts.stdout() + parts.stderr();
   return {
-    url,
+    ...parts,
     pid: child.pid as number,
-    process: child,
-    ended,
-    stdoutBytes: command.stdoutBytes,
-    stdout: command.stdout,
-    stderr: command.stderr,
-    status,
-    untilPrinted,
+    untilPrinted: (text, limitMs = 90_000) =>
+      eventually(
+        () => (typeof text === 'string' ? printed().includes(text) : text.test(printed())),
+        limitMs,
+        () => `waiting for ${String(text)} in:\n${printed()}`,
+      ),
     until: async (test, limitMs = 90_000) => {
       let last: Status | null = null;
       await eventually(
@@ -217,7 +229,7 @@ export async function startServer(app: string | null, options: StartOptions = {}
       );
       return last as unknown as Status;
     },
-    stop: async (signal = 'SIGINT', expectedRestarts = options.expectedRestarts ?? 0) => {
+    stop: async (signal = 'SIGINT', expectedRestarts = expected) => {
       const workers = (await status()).models.flatMap((model) => model.workers);
       const restarts = workers.reduce((sum, worker) => sum + worker.restarts, 0);
       child.kill(signal);

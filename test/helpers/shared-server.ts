@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach } from 'node:test';
 import { makeCues, type Cues } from './cues.js';
+import { startHere } from './here.js';
 import { startServer, type Server, type StartOptions } from './server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -17,10 +18,14 @@ export interface SharedServer {
  * Called in a `describe`: the server starts before the first of its tests and is stopped, and checked, after the last.
  * `app` null: its models have names.
  */
-export function shareServer(app: string | null, options: StartOptions = {}): SharedServer {
+export function shareServer(
+  app: string | null,
+  options: StartOptions = {},
+  start: (app: string | null, options: StartOptions) => Promise<Server> = startServer,
+): SharedServer {
   let server: Server | null = null;
   before(async () => {
-    server = await startServer(app, { ...options, env: { ...options.env, ...cues.env } });
+    server = await start(app, { ...options, env: { ...options.env, ...cues.env } });
     // Without a model it is not ready, and has nothing to wait for.
     await server.until(({ state, models }) => state === 'ready' || models.length === 0);
   }, LIMIT);
@@ -42,4 +47,9 @@ export function shareServer(app: string | null, options: StartOptions = {}): Sha
       return server;
     },
   };
+}
+
+/** As `shareServer`, in the process of the test. */
+export function shareHere(app: string | null, options: StartOptions = {}): SharedServer {
+  return shareServer(app, options, startHere);
 }

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { ask } from './ask.js';
 import type { EditedApp } from './edited-app.js';
-import { startServer, type Server } from './server.js';
+import { startHere } from './here.js';
+import type { Server, StartOptions } from './server.js';
 
 /** Starts a server of the file `name` in the app's folder. */
 export function watched(
@@ -12,8 +13,9 @@ export function watched(
   name: string,
   args: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
+  start: (app: string, options: StartOptions) => Promise<Server> = startHere,
 ): Promise<Server> {
-  return startServer(app.path(name), { t, args: ['--watch', ...args], env });
+  return start(app.path(name), { t, args: ['--watch', ...args], env });
 }
 
 /** The answer of a call, which must be 200. */

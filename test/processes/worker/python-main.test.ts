@@ -513,7 +513,7 @@ test('a start in Python that hangs in native code leaves its place behind the no
   worker.sendStart(app, { readyWithinMs: 10_000 }); // it hangs long before another thread would look, after 5 s
   await eventually(
     () => /^ {2}File .*__main__.py", line \d+ in <module>$/m.test(worker.left),
-    30_000,
+    60_000,
     () => `it left: ${worker.left}`,
   );
   assert.match(worker.left, /app\.py", line 2 in <module>\n/);

@@ -88,7 +88,7 @@ export class WorkerProcess {
   async untilBegun(id: number): Promise<void> {
     await eventually(
       () => this.#over || this.begun.id >= id,
-      30_000,
+      60_000,
       () => `the worker began ${this.begun.id}, not ${id}`,
     );
     if (this.begun.id < id) throw new Error(`the worker is gone and began ${this.begun.id}, not ${id}`);

@@ -39,7 +39,7 @@ test(
     }
     await eventually(
       async () => (await readGroupMemory(new Set([pid]))).size === 0, // its child may end a moment later
-      10_000,
+      60_000,
       () => 'the group still has memory',
     );
     assert.equal(await readGroup(pid), null);

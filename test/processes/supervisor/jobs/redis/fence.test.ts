@@ -49,13 +49,13 @@ async function pair(t: TestContext): Promise<{ road: RedisRoad; a: BenchFront; b
 async function beginSoon({ bench }: BenchFront, token: string): Promise<string[]> {
   let ids: string[] = [];
   const look = async (): Promise<boolean> => (ids = await bench.begin(token)).length > 0;
-  await eventually(look, 20_000, () => 'no job is due');
+  await eventually(look, 60_000, () => 'no job is due');
   return ids;
 }
 
 function stateSoon({ bench }: BenchFront, id: string, state: string): Promise<void> {
   const look = async (): Promise<boolean> => (await bench.state(id)) === state;
-  return eventually(look, 20_000, () => `${id} is not ${state}`);
+  return eventually(look, 60_000, () => `${id} is not ${state}`);
 }
 
 test('fronts that pull at the same time begin each job once', OPTIONS, async (t) => {
@@ -83,7 +83,7 @@ test('a job that another front has accepted wakes this one, and its end is seen 
   const id = await a.bench.accept();
   await eventually(
     () => b.bench.due.includes('m') && b.bench.waiting() === 1,
-    5000,
+    60_000,
     () => 'b hears nothing',
   );
   assert.deepEqual(await beginSoon(b, 'b'), [id]);
@@ -91,7 +91,7 @@ test('a job that another front has accepted wakes this one, and its end is seen 
   await b.bench.answer(id, 'b');
   await eventually(
     () => a.bench.moved.length === 3,
-    5000,
+    60_000,
     () => `a hears of ${a.bench.moved.join()}`,
   );
   const { state, progress } = await a.bench.record(id);
@@ -106,7 +106,7 @@ test('a front that comes later hears of the jobs that were there before it', OPT
   await a.bench.answer(id, 'a');
   await eventually(
     () => b.bench.moved.length === 2,
-    5000,
+    60_000,
     () => `b hears of ${b.bench.moved.join()}`,
   );
 });
@@ -123,7 +123,7 @@ test(
     road.mend();
     await eventually(
       () => a.bench.cancelled.includes(id),
-      10_000,
+      60_000,
       () => 'a hears of no cancel',
     );
     assert.equal((await a.bench.fail(id, 'a'))?.state, 'cancelled');
@@ -195,7 +195,7 @@ test('a front that comes back after its lock ends nothing, and gives nothing bac
   road.mend();
   await eventually(
     () => a.link.isReady,
-    10_000,
+    60_000,
     () => a.link.problem,
   );
   assert.equal(await a.bench.answer(id, 'a'), null);
@@ -244,7 +244,7 @@ test(
     road.mend();
     await eventually(
       () => a.link.isReady,
-      10_000,
+      60_000,
       () => a.link.problem,
     );
     assert.deepEqual(await a.bench.answer(id, 'a'), await b.bench.record(id));
@@ -260,7 +260,7 @@ test('a restart of Redis loses no running job: its front sets the lock again', O
   road.mend();
   await eventually(
     async () => (await b.link.commands.exists(lockOf(id))) === 1,
-    10_000,
+    60_000,
     () => 'no lock',
   );
   assert.equal((await a.bench.answer(id, 'a'))?.state, 'succeeded');
@@ -282,7 +282,7 @@ test('fronts of another database hear nothing of these', OPTIONS, async (t) => {
   await a.bench.accept();
   await eventually(
     () => b.bench.waiting() === 1,
-    5000,
+    60_000,
     () => 'b hears nothing',
   );
   assert.deepEqual([heard, other.store.hasDue('m')], [[], false]);
@@ -376,7 +376,7 @@ test('many jobs that expire at once end within seconds, far from Redis', OPTIONS
   road.delay(5);
   await eventually(
     () => a.bench.endedUnrun.length === ids.length,
-    20_000,
+    60_000,
     () => `${a.bench.endedUnrun.length} have expired`,
   );
   assert.ok(a.link.isReady);

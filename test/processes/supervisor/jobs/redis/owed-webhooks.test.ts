@@ -39,13 +39,13 @@ async function pair(t: TestContext): Promise<{ road: RedisRoad; a: BenchFront; b
 async function mended(road: RedisRoad, { link }: Front): Promise<void> {
   await eventually(
     () => !link.isReady,
-    10_000,
+    60_000,
     () => 'still open',
   );
   road.mend();
   await eventually(
     () => link.isReady,
-    10_000,
+    60_000,
     () => link.problem,
   );
 }
@@ -59,7 +59,7 @@ async function takenBy({ store }: Front): Promise<string[]> {
         ids.push(taken.of === 'job' ? taken.record.id : taken.webhook.id);
       return ids.length > 0;
     },
-    5000,
+    60_000,
     () => 'none is taken',
   );
   return ids;

@@ -316,7 +316,7 @@ test('a program that does not answer is ended with its child processes', { timeo
   const refused = assert.rejects(answer, { name: 'AbortError' });
   await eventually(
     () => existsSync(machine.at('pid')),
-    30_000,
+    60_000,
     () => 'it has not begun',
   );
   stop.abort();
@@ -324,7 +324,7 @@ test('a program that does not answer is ended with its child processes', { timeo
   const pid = Number(readFileSync(machine.at('pid'), 'utf8'));
   await eventually(
     () => !isAlive(pid),
-    5000,
+    60_000,
     () => 'a child process is left',
   );
 });

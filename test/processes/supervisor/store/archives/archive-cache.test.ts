@@ -47,7 +47,7 @@ async function start(t: TestContext): Promise<Place> {
 async function untilGone(path: string): Promise<void> {
   await eventually(
     () => !existsSync(path),
-    10_000,
+    60_000,
     () => `${path} is gone`,
   );
 }

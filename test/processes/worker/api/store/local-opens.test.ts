@@ -7,7 +7,7 @@ import { scratchFolder } from './scratch-folder.js';
 
 const WRITERS = 3;
 const OPENERS = 3;
-const OPENS = 3000;
+const OPENS = 800;
 
 /** Writes to keys of its own until stdin ends. What a key holds must be what this program wrote there last. */
 const WRITER = `
