@@ -244,6 +244,19 @@ export function badField(field: string, message: string): ServeError {
   return new ServeError('SERVE_BAD_BODY', message, { issues });
 }
 
+/** An output of the app that cannot be the answer of the call: the client gets the message. */
+export function badOutput(
+  message: string,
+  options: Pick<ErrorOptions & Partial<ServeError>, 'cause' | 'detail'> = {},
+): ServeError {
+  return new ServeError('SERVE_OUTPUT_INVALID', message, options);
+}
+
+/** The app cannot answer what this client asks for, though another call may be fine: 400, with the message. */
+export function refusal(message: string, issues: readonly Issue[] = []): ServeError {
+  return new ServeError('SERVE_HTTP_ERROR', message, { status: 400, issues });
+}
+
 /** An option of the operator or the app's author is wrong; `message` names it, its place and the cure. */
 export function configError(message: string): ServeError {
   return new ServeError('SERVE_CONFIG', message);

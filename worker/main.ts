@@ -109,13 +109,13 @@ function onMessage(message: Message, pieces: Buffer[]): void {
       else runLoop().cancel(message.id, message.reason);
       return;
     case 'credit':
-      runLoop().grantCredit(message.id, message.bytes);
+      runLoop().running(message.id)?.grantCredit(message.bytes);
       return;
     case 'data':
-      runLoop().takeData(message, pieces);
+      runLoop().running(message.id)?.socket?.onData(pieces, message.text, message.last);
       return;
     case 'webhookDone':
-      webhooks.onDone(message.ref, message.outcome);
+      webhooks.onDone(message.ref);
       return;
     case 'ping':
       channel.send({ type: 'pong', ref: message.ref });

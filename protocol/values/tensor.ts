@@ -193,6 +193,11 @@ export function typedArrayName(value: unknown): string | undefined {
   return (value as unknown as { readonly [Symbol.toStringTag]: string })[Symbol.toStringTag];
 }
 
+/** Whether the value is an object that may have fields, and no list. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** The kind of a value, for an error text, such as `a Float64Array`. */
 export function kindOf(value: unknown): string {
   const name = typedArrayName(value);

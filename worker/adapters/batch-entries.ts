@@ -1,5 +1,5 @@
 /** Checks the return value of a batch function and matches its entries with the calls. */
-import { ServeError } from '../../protocol/errors.js';
+import { badOutput } from '../../protocol/errors.js';
 import { isThenable } from '../values/not-data.js';
 
 /**
@@ -10,8 +10,7 @@ export function entriesOf(returned: unknown, calls: number): readonly unknown[] 
   if (Array.isArray(returned) && returned.length === calls) return Array.from<unknown>(returned);
   if (Array.isArray(returned)) returned.forEach(ignoreRejection);
   const given = Array.isArray(returned) ? counted(returned.length, 'entry', 'entries') : kindOf(returned);
-  throw new ServeError(
-    'SERVE_OUTPUT_INVALID',
+  throw badOutput(
     `The model's batch function returned ${given} for ${counted(calls, 'call', 'calls')}; it must return an array with one entry per call, in the same order.`,
   );
 }

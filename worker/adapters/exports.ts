@@ -4,6 +4,7 @@ import { repeatOptions, type RepeatOptions } from '../api/route-options.js';
 import {
   DATATYPES,
   isDatatype,
+  isObject,
   kindOf,
   MAX_DIMENSIONS,
   shown,
@@ -13,9 +14,9 @@ import {
 import { TASKS, type Task } from '../../protocol/wire/messages.js';
 
 /** Returns the `config` export. @throws a TypeError if it is not an object */
-export function configOf(exports: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function configOf(exports: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const config = exports['config'] ?? {};
-  if (typeof config === 'object' && !Array.isArray(config)) return config as Record<string, unknown>;
+  if (isObject(config)) return config;
   throw new TypeError('export `config` must be an object, such as { runTimeout: "30s" }');
 }
 
@@ -73,9 +74,8 @@ export function shutdownOf(exports: Readonly<Record<string, unknown>>): { shutdo
 export function signatureOf(exports: Readonly<Record<string, unknown>>): { signature?: Signature } {
   const given = exports['signature'];
   if (given === undefined) return {};
-  if (typeof given !== 'object' || given === null || Array.isArray(given))
-    throw wrong(`not ${kindOf(given)}`);
-  const { inputs, outputs } = given as Readonly<Record<string, unknown>>;
+  if (!isObject(given)) throw wrong(`not ${kindOf(given)}`);
+  const { inputs, outputs } = given;
   return { signature: { inputs: specsOf(inputs, 'inputs'), outputs: specsOf(outputs, 'outputs') } };
 }
 

@@ -2,6 +2,7 @@
  * Adapts custom services of Multi Model Server: a function `handle(data, context)`, or a class with that method. `data`
  * is an array of items; it is null for the call that loads a function-style service.
  */
+import { isObject } from '../../protocol/values/tensor.js';
 import type { Metric, StartSpec } from '../../protocol/wire/messages.js';
 import { ITEMS, RAW_ITEMS, attemptsOf, type InputWishes } from '../api/route-options.js';
 import { Context, beginBatch, endBatch, takeContextMetrics } from '../api/mms/context.js';
@@ -226,6 +227,6 @@ function parsed(text: string, file: string): Manifest {
   } catch (cause) {
     throw new Error(`${file} is not JSON: ${(cause as Error).message}`, { cause });
   }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Manifest;
+  if (isObject(value)) return value;
   throw new Error(`${file} is not a JSON object`);
 }

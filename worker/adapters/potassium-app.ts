@@ -4,6 +4,7 @@
  */
 import { Blob } from 'node:buffer';
 import { describeThrown } from '../../protocol/errors.js';
+import { isObject } from '../../protocol/values/tensor.js';
 import type { Route } from '../../protocol/wire/messages.js';
 import { attemptsOf, type RepeatOptions } from '../api/route-options.js';
 import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/definition.js';
@@ -90,11 +91,9 @@ function schemasOf(
 async function initContext(definition: Definition, ctx: InitContext): Promise<void> {
   if (definition.init === null) return;
   const returned = await definition.init(ctx.worker.index, ctx);
-  if (typeof returned === 'object' && returned !== null && !Array.isArray(returned)) {
-    definition.context = returned;
-  } else if (returned !== undefined || !definition.hasContext) {
+  if (isObject(returned)) definition.context = returned;
+  else if (returned !== undefined || !definition.hasContext)
     throw new TypeError('Potassium init() must return an object, or call setCache() and return nothing');
-  }
 }
 
 /** Returns the endpoint of a route. The front calls only the routes that the worker listed. */

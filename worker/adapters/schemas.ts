@@ -1,6 +1,6 @@
 /** Checks inputs and outputs by the schemas of an app: Standard Schema, which zod, valibot and arktype have. */
 import { Blob } from 'node:buffer';
-import { ServeError } from '../../protocol/errors.js';
+import { badOutput, type ServeError } from '../../protocol/errors.js';
 import {
   isSchema,
   type RouteSchemas,
@@ -84,8 +84,5 @@ function validated(
 }
 
 function outputInvalid(issues: readonly SchemaIssue[]): ServeError {
-  return new ServeError(
-    'SERVE_OUTPUT_INVALID',
-    `The model's output does not fit its schema: ${sentenceOf(issues)}.`,
-  );
+  return badOutput(`The model's output does not fit its schema: ${sentenceOf(issues)}.`);
 }

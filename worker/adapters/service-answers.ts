@@ -1,5 +1,5 @@
 /** Turns the return value of a custom service for a batch into one answer per item. */
-import { ServeError } from '../../protocol/errors.js';
+import { badOutput, ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { processorOf, type Context } from '../api/mms/context.js';
 import { entriesOf } from './batch-entries.js';
@@ -78,7 +78,7 @@ function resultsOf(returned: unknown, items: number): readonly unknown[] {
   } catch (cause) {
     const message = Array.isArray(returned) ? WRONG_LENGTH : NO_LIST;
     const detail = `${message}: ${(cause as Error).message}`;
-    const error = new ServeError('SERVE_OUTPUT_INVALID', message, { detail, cause });
+    const error = badOutput(message, { detail, cause });
     return Array.from({ length: items }, () => error);
   }
 }

@@ -59,8 +59,13 @@ export function assertStatus(status: number, given: unknown = status): void {
 
 /** Never throws, even for a hostile Proxy. */
 export function isHttpError(value: unknown): value is HttpError {
+  return isErrorOf(BRAND, value);
+}
+
+/** Whether it is an error of the class with this brand. Never throws. */
+export function isErrorOf(brand: symbol, value: unknown): boolean {
   try {
-    return value instanceof Error && BRAND in value;
+    return value instanceof Error && brand in value;
   } catch {
     return false;
   }

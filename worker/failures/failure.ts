@@ -14,11 +14,8 @@ export function failureOf(thrown: unknown, input?: unknown): ServeError {
   const refused = invalidInputOf(thrown, inputsOf(input));
   if (refused !== null) return refused;
   const detail = stackOfApp(describeThrown(thrown).stack);
-  const forClient = isHttpError(thrown)
-    ? httpFailure(thrown, detail)
-    : isPredictionException(thrown)
-      ? predictionFailure(thrown, detail)
-      : null;
+  const isForClient = isHttpError(thrown) || isPredictionException(thrown);
+  const forClient = isForClient ? failureForClient(thrown, detail) : null;
   if (forClient !== null) return forClient;
   const kind = isOutOfMemory(thrown) ? 'out-of-memory' : 'exception';
   return new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail, kind });
@@ -47,33 +44,19 @@ export function isServeError(thrown: unknown): thrown is ServeError {
 }
 
 /** Returns the failure with the app's status and message; null if the status cannot be read, or is not one of an error. */
-function httpFailure(thrown: HttpError, detail: string): ServeError | null {
+function failureForClient(thrown: HttpError | PredictionException, detail: string): ServeError | null {
   const { message } = describeThrown(thrown);
   try {
+    if (isPredictionException(thrown)) {
+      const { errorCode } = thrown;
+      const status = isErrorStatus(errorCode) ? errorCode : 500;
+      return new ServeError('SERVE_INFERENCE_FAILED', message, { detail, kind: 'prediction', status });
+    }
     const { status } = thrown;
     if (!isErrorStatus(status)) return null;
     const issues = issuesWithin(thrown.issues);
-    return new ServeError('SERVE_HTTP_ERROR', message === '' ? undefined : message, {
-      detail,
-      status,
-      issues,
-    });
+    return new ServeError('SERVE_HTTP_ERROR', message || undefined, { detail, status, issues });
   } catch {
     return null; // it counts as any other error
   }
-}
-
-/** Returns the failure with the message that the app wrote for its client; null if the status cannot be read. */
-function predictionFailure(thrown: PredictionException, detail: string): ServeError | null {
-  const { message } = describeThrown(thrown);
-  try {
-    const status = statusOf(thrown);
-    return new ServeError('SERVE_INFERENCE_FAILED', message, { detail, kind: 'prediction', status });
-  } catch {
-    return null; // it counts as any other error
-  }
-}
-
-function statusOf({ errorCode }: PredictionException): number {
-  return isErrorStatus(errorCode) ? errorCode : 500;
 }

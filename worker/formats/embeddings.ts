@@ -2,69 +2,58 @@
  * Embeddings in the form of OpenAI's API: the app gets texts, and its vectors leave as lists, or in base64 if the client
  * asks for that, which the official clients do on their own.
  */
-import { badField, ServeError } from '../../protocol/errors.js';
+import { badField, badOutput, refusal, type ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { kindOf, shown } from '../../protocol/values/tensor.js';
 import type { DescribedApp, DialectFormat, Exchange } from './body-format.js';
 import { writeJson } from './json.js';
 import { fieldsOf, numbersOf, resultOf, wholeNumber, type Fields } from './task-bodies.js';
-import type { Reply } from './reply.js';
 
 type Input = readonly string[] | readonly (readonly number[])[];
 
-class EmbeddingsExchange implements Exchange {
-  readonly #call: Call;
-  readonly #takesTokens: boolean;
-  #texts = 0;
-  #dimensions: number | undefined;
-  #isBase64 = false;
+function exchange(call: Call, { tokenInput }: DescribedApp): Exchange {
+  let texts = 0;
+  let dimensions: number | undefined;
+  let isBase64 = false;
+  return {
+    read(body) {
+      const fields = fieldsOf(body);
+      const input = inputOf(fields, tokenInput === true);
+      texts = input.length;
+      dimensions = wholeNumber(fields, 'dimensions');
+      isBase64 = asksForBase64(fields);
+      return dimensions === undefined ? { input } : { input, dimensions };
+    },
 
-  constructor(call: Call, { tokenInput }: DescribedApp) {
-    this.#call = call;
-    this.#takesTokens = tokenInput === true;
-  }
-
-  read(body: Buffer): object {
-    const fields = fieldsOf(body);
-    const input = inputOf(fields, this.#takesTokens);
-    this.#texts = input.length;
-    this.#dimensions = wholeNumber(fields, 'dimensions');
-    this.#isBase64 = isBase64(fields);
-    return this.#dimensions === undefined ? { input } : { input, dimensions: this.#dimensions };
-  }
-
-  write(answer: Reply): Reply {
-    return resultOf(answer, this.#call, 'embeddings', (value, { model, tokens }) => {
-      const { data, shape } = numbersOf(value, 'embeddings');
-      const [count, size = 0] = shape;
-      if (shape.length !== 2 || count !== this.#texts || size === 0) throw wrongVectors(shape, this.#texts);
-      if (this.#dimensions !== undefined && this.#dimensions !== size) throw this.#wrongDimensions(size);
-      const vectors = Array.from({ length: count }, (_, index) => ({
-        object: 'embedding',
-        index,
-        embedding: this.#vector(data.subarray(index * size, (index + 1) * size)),
-      }));
-      const usage = tokens === undefined ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens } };
-      return writeJson({ object: 'list', data: vectors, model, ...usage }, this.#call);
-    });
-  }
-
-  #vector(numbers: Float64Array): readonly number[] | string {
-    if (!this.#isBase64) return Array.from(numbers);
-    const { buffer } = new Float32Array(numbers); // little-endian on every machine that Node runs models on
-    return Buffer.from(buffer).toString('base64');
-  }
-
-  #wrongDimensions(size: number): ServeError {
-    const message = `The vectors of this model have ${size} dimensions, not ${this.#dimensions}.`;
-    const issues = [{ path: ['dimensions'], message }];
-    return new ServeError('SERVE_HTTP_ERROR', message, { status: 400, issues });
-  }
+    write: (answer) =>
+      resultOf(answer, call, 'embeddings', (value, { model, tokens }) => {
+        const { data, shape } = numbersOf(value, 'embeddings');
+        const [count, size = 0] = shape;
+        if (shape.length !== 2 || count !== texts || size === 0)
+          throw badOutput(
+            `The app returned embeddings of the shape ${shown(shape)} for ${texts} texts; it must return one vector for each.`,
+          );
+        if (dimensions !== undefined && dimensions !== size) throw wrongDimensions(size, dimensions);
+        const vectors = Array.from({ length: count }, (_, index) => ({
+          object: 'embedding',
+          index,
+          embedding: vectorOf(data.subarray(index * size, (index + 1) * size), isBase64),
+        }));
+        const usage = tokens === undefined ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens } };
+        return writeJson({ object: 'list', data: vectors, model, ...usage }, call);
+      }),
+  };
 }
 
-function wrongVectors(shape: readonly number[], texts: number): ServeError {
-  const message = `The app returned embeddings of the shape ${shown(shape)} for ${texts} texts; it must return one vector for each.`;
-  return new ServeError('SERVE_OUTPUT_INVALID', message);
+function vectorOf(numbers: Float64Array, isBase64: boolean): readonly number[] | string {
+  if (!isBase64) return Array.from(numbers);
+  const { buffer } = new Float32Array(numbers); // little-endian on every machine that Node runs models on
+  return Buffer.from(buffer).toString('base64');
+}
+
+function wrongDimensions(size: number, dimensions: number): ServeError {
+  const message = `The vectors of this model have ${size} dimensions, not ${dimensions}.`;
+  return refusal(message, [{ path: ['dimensions'], message }]);
 }
 
 /** A text alone stands for a list of one, and so does a list of numbers. @throws SERVE_BAD_BODY that names the field */
@@ -90,7 +79,7 @@ function isTokens(value: unknown): value is readonly number[] {
   );
 }
 
-function isBase64(fields: Fields): boolean {
+function asksForBase64(fields: Fields): boolean {
   const format = fields['encoding_format'] ?? 'float';
   if (format === 'base64' || format === 'float') return format === 'base64';
   throw badField('encoding_format', `"encoding_format" must be float or base64, not ${shown(format)}.`);
@@ -99,5 +88,5 @@ function isBase64(fields: Fields): boolean {
 export const FORMAT: DialectFormat = {
   itemRefusal:
     'A custom service of Multi Model Server takes no texts to embed; call it at /predictions/{model_name}.',
-  exchange: (call, app) => new EmbeddingsExchange(call, app),
+  exchange,
 };

@@ -3,7 +3,7 @@
  * it. Output: the bytes of the answer to an item.
  */
 import { isUtf8 } from 'node:buffer';
-import { ServeError } from '../../protocol/errors.js';
+import { badOutput, ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import type { Item, ItemPart, ReadItem } from '../api/mms/item.js';
 import type { BodyFormat, EncodedOutput } from './body-format.js';
@@ -143,7 +143,7 @@ export function writeResult(value: unknown, call: Call): EncodedOutput {
   } catch (cause) {
     const { message, detail } = cause as ServeError;
     const why = `${UNSUPPORTED} ${detail || message}`;
-    throw new ServeError('SERVE_OUTPUT_INVALID', UNSUPPORTED, { detail: why, cause });
+    throw badOutput(UNSUPPORTED, { detail: why, cause });
   }
 }
 

@@ -1,8 +1,8 @@
 /** Values of programs that call a model without code as a function: MessagePack, in which tensors stay tensors. */
-import { badBody } from '../../protocol/errors.js';
 import { MSGPACK_VALUES, tensorOfArray } from '../../protocol/values/msgpack-values.js';
-import { shown, Tensor, type Signature, type TensorSpec } from '../../protocol/values/tensor.js';
+import { isObject, Tensor, type Signature, type TensorSpec } from '../../protocol/values/tensor.js';
 import type { DialectFormat } from './body-format.js';
+import { refuseInput } from './open-inference/elements.js';
 import { rawTensor } from './open-inference/signed-inputs.js';
 import { programExchange, programFormat } from './program-exchange.js';
 
@@ -16,8 +16,7 @@ export const FORMAT: DialectFormat = programFormat((_call, { signature }) => {
 /** Makes tensors of typed arrays, by name or alone, so that the outputs are tensors as well. */
 function asTensors(input: unknown, { inputs }: Signature): unknown {
   const [only] = inputs;
-  const isAlone = ArrayBuffer.isView(input) || input instanceof Tensor || Array.isArray(input);
-  if (isAlone || typeof input !== 'object' || input === null)
+  if (ArrayBuffer.isView(input) || input instanceof Tensor || !isObject(input))
     return only === undefined ? input : asTensor(input, only);
   return Object.fromEntries(
     Object.entries(input).map(([name, value]) => {
@@ -30,5 +29,5 @@ function asTensors(input: unknown, { inputs }: Signature): unknown {
 /** Bytes have the shape that the model says. @throws SERVE_BAD_BODY */
 function asTensor(value: unknown, spec: TensorSpec): unknown {
   if (!(value instanceof Uint8Array)) return tensorOfArray(value) ?? value;
-  return rawTensor(spec, Buffer.from(value), false, (text) => badBody(`Input ${shown(spec.name)}: ${text}.`));
+  return rawTensor(spec, Buffer.from(value), false, refuseInput(spec.name));
 }

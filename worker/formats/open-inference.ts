@@ -2,12 +2,12 @@
  * Calls of the Open Inference Protocol V2: the app gets its inputs as tensors by name, and its outputs leave as such.
  * What the client asked for, with its id, is kept from the request for the answer.
  */
-import { badBody, ServeError } from '../../protocol/errors.js';
+import { badBody, badOutput, refusal } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/text/headers.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { shown, type Signature, type Tensor } from '../../protocol/values/tensor.js';
 import type { CallParams } from '../api/types.js';
-import type { DialectFormat, Exchange } from './body-format.js';
+import type { DialectFormat } from './body-format.js';
 import { writeJson } from './json.js';
 import { outputsOf } from './open-inference/outputs.js';
 import { readRequest, type InferRequest, type WantedOutputs } from './open-inference/request.js';
@@ -23,60 +23,46 @@ const JSON_BYTES_HEADER = 'Inference-Header-Content-Length';
 /** Reads a request without having read one: everything is wanted, as JSON. */
 const NO_REQUEST: InferRequest = { id: '', inputs: {}, params: {}, wanted: { named: null, binary: false } };
 
-export class OpenInferenceExchange implements Exchange {
-  readonly #call: Call;
-  readonly #signature: Signature | null;
-  #request = NO_REQUEST;
+/** `signature`: null for an app that has none. */
+export function openInferenceExchange(call: Call, signature: Signature | null) {
+  let request = NO_REQUEST;
+  return {
+    /** The parameters of the request that are the app's. */
+    get params(): CallParams {
+      return request.params;
+    },
 
-  /** `signature`: null for an app that has none. */
-  constructor(call: Call, signature: Signature | null) {
-    this.#call = call;
-    this.#signature = signature;
-  }
+    read(body: Buffer): InferRequest['inputs'] {
+      request = readRequest(body, jsonBytesOf(call.headers), signature);
+      if (signature !== null) checkInputs(request.inputs, signature);
+      return request.inputs;
+    },
 
-  /** The parameters of the request that are the app's. */
-  get params(): CallParams {
-    return this.#request.params;
-  }
+    write(reply: Reply): Reply {
+      const { head, body } = reply;
+      if (body.kind === 'stream')
+        throw refusal('This app streams its answer; a call of its own route gets it.');
+      if (head.status >= 400) return errorReply(reply, call);
+      if (body.kind === 'bytes')
+        throw refusal(
+          'This app answers with a body of its own, not with tensors; a call of its own route gets it.',
+        );
+      const params = new URLSearchParams(call.dialectParams);
+      const [model, version] = [params.get('model') ?? '', params.get('version') ?? ''];
+      const about = { model, version, id: request.id, asciiJson: call.asciiJson };
+      const answer = writeAnswer(about, outputsOf(body.value, signature), request.wanted);
+      const { contentType, jsonBytes, body: bytes } = answer;
+      const own = jsonBytes === null ? [] : [JSON_BYTES_HEADER, String(jsonBytes)];
+      const headers = [...(head.headers === '' ? [] : [head.headers]), ...own].join('\n');
+      return new Reply({ status: head.status, contentType, headers, phrase: '' }, { kind: 'bytes', bytes });
+    },
+  };
+}
 
-  read(body: Buffer): InferRequest['inputs'] {
-    const request = readRequest(body, jsonBytesOf(this.#call.headers), this.#signature);
-    if (this.#signature !== null) checkInputs(request.inputs, this.#signature);
-    this.#request = request;
-    return request.inputs;
-  }
-
-  write(reply: Reply): Reply {
-    const { head, body } = reply;
-    if (body.kind === 'stream')
-      throw refusal('This app streams its answer; a call of its own route gets it.');
-    if (head.status >= 400) return this.#writeError(reply);
-    if (body.kind === 'bytes')
-      throw refusal(
-        'This app answers with a body of its own, not with tensors; a call of its own route gets it.',
-      );
-    return this.#writeOutputs(head.headers, head.status, body.value);
-  }
-
-  #writeOutputs(lines: string, status: number, value: unknown): Reply {
-    const { dialectParams, asciiJson } = this.#call;
-    const params = new URLSearchParams(dialectParams);
-    const [model, version] = [params.get('model') ?? '', params.get('version') ?? ''];
-    const { id, wanted } = this.#request;
-    const outputs = outputsOf(value, this.#signature);
-    const { contentType, jsonBytes, body } = writeAnswer({ model, version, id, asciiJson }, outputs, wanted);
-    const own = jsonBytes === null ? [] : [JSON_BYTES_HEADER, String(jsonBytes)];
-    const headers = [...(lines === '' ? [] : [lines]), ...own].join('\n');
-    return new Reply({ status, contentType, headers, phrase: '' }, { kind: 'bytes', bytes: body });
-  }
-
-  /** An error that the app answered itself keeps its status and headers, in the shape of the protocol. */
-  #writeError(answer: Reply): Reply {
-    const { head } = answer;
-    const { body: json } = writeJson({ error: errorText(answer) }, this.#call);
-    const bytes = Buffer.from(json);
-    return new Reply({ ...head, contentType: 'application/json' }, { kind: 'bytes', bytes });
-  }
+/** An error that the app answered itself keeps its status and headers, in the shape of the protocol. */
+function errorReply(answer: Reply, call: Call): Reply {
+  const bytes = Buffer.from(writeJson({ error: errorText(answer) }, call).body);
+  return new Reply({ ...answer.head, contentType: 'application/json' }, { kind: 'bytes', bytes });
 }
 
 /** Null without the header. @throws SERVE_BAD_BODY if it is no length */
@@ -89,12 +75,8 @@ function jsonBytesOf(headers: string): number | null {
   throw badBody(`${JSON_BYTES_HEADER} must be a whole number of bytes, not ${shown(text)}.`);
 }
 
-function refusal(message: string): ServeError {
-  return new ServeError('SERVE_HTTP_ERROR', message, { status: 400 });
-}
-
 /** The fields of an answer beside its outputs. */
-export interface AnswerHead {
+interface AnswerHead {
   readonly model: string;
   readonly version: string;
   /** The request's; left out if it is empty. */
@@ -103,19 +85,12 @@ export interface AnswerHead {
   readonly asciiJson: boolean;
 }
 
-export interface Answer {
-  readonly contentType: string;
-  /** The length of the JSON if raw bytes follow it; null if nothing does. */
-  readonly jsonBytes: number | null;
-  readonly body: Buffer;
-}
-
-/** @throws SERVE_HTTP_ERROR with the status 400 if the client asked for what the app did not return, or JSON cannot carry */
+/** `jsonBytes`: the length of the JSON if raw bytes follow it; null if nothing does. @throws SERVE_HTTP_ERROR with the status 400 if the client asked for what the app did not return, or JSON cannot carry */
 export function writeAnswer(
   head: AnswerHead,
   outputs: ReadonlyMap<string, Tensor>,
   wanted: WantedOutputs,
-): Answer {
+): { readonly contentType: string; readonly jsonBytes: number | null; readonly body: Buffer } {
   const raw: Uint8Array[] = [];
   const texts = wantedOutputs(outputs, wanted).map(([name, tensor, isBinary]) => {
     const sentence = (text: string): string => `Output ${shown(name)}: ${text}.`;
@@ -123,7 +98,7 @@ export function writeAnswer(
       const elements = elementsText(tensor, (text) => refusal(sentence(text)));
       return outputText(name, tensor, `"data":[${elements}]`);
     }
-    const bytes = bytesOfTensor(tensor, (text) => new ServeError('SERVE_OUTPUT_INVALID', sentence(text)));
+    const bytes = bytesOfTensor(tensor, (text) => badOutput(sentence(text)));
     raw.push(bytes);
     return outputText(name, tensor, `"parameters":{"binary_data_size":${bytes.length}}`);
   });
@@ -160,5 +135,5 @@ function answerText({ model, version, id, asciiJson }: AnswerHead, outputs: read
 export const FORMAT: DialectFormat = {
   itemRefusal:
     'This model is a custom service of Multi Model Server, which takes no tensors; call it at /predictions/{model_name}.',
-  exchange: (call, { signature = null }) => new OpenInferenceExchange(call, signature),
+  exchange: (call, { signature = null }) => openInferenceExchange(call, signature),
 };

@@ -9,34 +9,36 @@ import { fieldsOf } from './task-bodies.js';
 
 const FIELD = 'instances';
 
-class PredictExchange implements Exchange {
-  params: CallParams = {};
-  readonly #most: number;
+/** `most`: instances that the app takes together. */
+function exchangeOf(most: number): Exchange {
+  let params: CallParams = {};
+  return {
+    get params() {
+      return params;
+    },
 
-  /** `most`: instances that the app takes together. */
-  constructor(most: number) {
-    this.#most = most;
-  }
+    read(body) {
+      const fields = fieldsOf(body);
+      const { [FIELD]: instances } = fields;
+      if (!Array.isArray(instances) || instances.length === 0)
+        throw badBody(`"${FIELD}" must be a list of inputs that is not empty.`);
+      params = checkedParameters(parametersOf(fields, (text) => badBody(`The request's ${text}.`)));
+      return new Inputs(FIELD, instances, most);
+    },
 
-  read(body: Buffer): Inputs {
-    const fields = fieldsOf(body);
-    const { [FIELD]: instances } = fields;
-    if (!Array.isArray(instances) || instances.length === 0)
-      throw badBody(`"${FIELD}" must be a list of inputs that is not empty.`);
-    this.params = checkedParameters(parametersOf(fields, (text) => badBody(`The request's ${text}.`)));
-    return new Inputs(FIELD, instances, this.#most);
-  }
-
-  /** Gets the values of all answers as one. */
-  write({ head, body }: Reply): Reply {
-    const { value: predictions } = body as { readonly value: unknown };
-    return new Reply({ ...head, contentType: 'application/json' }, { kind: 'json', value: { predictions } });
-  }
+    /** Gets the values of all answers as one. */
+    write({ head, body }) {
+      const { value: predictions } = body as { readonly value: unknown };
+      return new Reply(
+        { ...head, contentType: 'application/json' },
+        { kind: 'json', value: { predictions } },
+      );
+    },
+  };
 }
 
 export const FORMAT: DialectFormat = {
   itemRefusal:
     'A custom service of Multi Model Server takes no instances; call it at /predictions/{model_name}.',
-  exchange: ({ dialectParams }) =>
-    new PredictExchange(Number(new URLSearchParams(dialectParams).get('batch') ?? 1)),
+  exchange: ({ dialectParams }) => exchangeOf(Number(new URLSearchParams(dialectParams).get('batch') ?? 1)),
 };

@@ -2,7 +2,7 @@
  * An answer with its own status and headers, as an adapter or a dialect's format describes it; `running-call.ts` sends it.
  * Formats that write their own body around it ask for its value, or for the text of its error.
  */
-import { ServeError } from '../../protocol/errors.js';
+import { badOutput, ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { isUtf8 } from 'node:buffer';
 import { mediaType } from '../../protocol/text/headers.js';
@@ -49,8 +49,7 @@ const MAX_HEADER_CHARS = 64 * 1024;
 export function checkedHeaders(headers: string, contentType: string): string {
   const chars = headers.length + contentType.length;
   if (chars <= MAX_HEADER_CHARS) return headers;
-  const message = `The model's response headers are ${chars} characters; ${MAX_HEADER_CHARS} are allowed.`;
-  throw new ServeError('SERVE_OUTPUT_INVALID', message);
+  throw badOutput(`The model's response headers are ${chars} characters; ${MAX_HEADER_CHARS} are allowed.`);
 }
 
 /** Empty for a stream. */

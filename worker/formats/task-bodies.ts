@@ -1,7 +1,7 @@
 /** The parts that bodies and answers of all tasks have: fields of JSON, numbers that an app returned, refusals. */
-import { badField, ServeError } from '../../protocol/errors.js';
+import { badField, badOutput } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
-import { kindOf, shown, type Tensor } from '../../protocol/values/tensor.js';
+import { isObject, kindOf, shown, type Tensor } from '../../protocol/values/tensor.js';
 import type { EncodedOutput } from './body-format.js';
 import { readJson } from './json.js';
 import { numberOfHalfBits } from './open-inference/elements.js';
@@ -13,7 +13,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 /** @throws SERVE_BAD_BODY */
 export function fieldsOf(body: Buffer): Fields {
   const value = body.length === 0 ? null : readJson(body);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
+  if (isObject(value)) return value;
   throw badField('', `The body must be a JSON object, not ${body.length === 0 ? 'empty' : kindOf(value)}.`);
 }
 
@@ -32,7 +32,7 @@ export function numbersOf(
 ): { readonly data: Float64Array; readonly shape: readonly number[] } {
   const { datatype, shape, data } = outputsOf({ [name]: value }, null).get(name) as Tensor;
   if (datatype === 'BYTES' || datatype === 'BOOL')
-    throw new ServeError('SERVE_OUTPUT_INVALID', `The app returned ${name} that are no numbers.`);
+    throw badOutput(`The app returned ${name} that are no numbers.`);
   const ofBits = datatype === 'FP16' || datatype === 'BF16';
   const numbers = data as ArrayLike<number | bigint>;
   const doubles = new Float64Array(numbers.length);
@@ -40,15 +40,11 @@ export function numbersOf(
   for (let i = 0; i < doubles.length; i += 1) {
     const given = numbers[i] as number;
     const double = ofBits ? numberOfHalfBits(given, datatype) : Number(given);
-    if (!Number.isFinite(Math.fround(double))) throw tooLarge(name, double);
+    if (!Number.isFinite(Math.fround(double)))
+      throw badOutput(`The app returned ${name} with a number that 32 bits cannot hold: ${double}.`);
     doubles[i] = double;
   }
   return { data: doubles, shape };
-}
-
-function tooLarge(name: string, number: number): ServeError {
-  const text = `The app returned ${name} with a number that 32 bits cannot hold: ${number}.`;
-  return new ServeError('SERVE_OUTPUT_INVALID', text);
 }
 
 interface Facts {
@@ -70,17 +66,14 @@ export function resultOf(
   const { head, body } = answer;
   assertNoError(answer);
   if (body.kind === 'stream' || body.kind === 'bytes')
-    throw new ServeError('SERVE_OUTPUT_INVALID', `The app must return ${name}, not a body of its own.`);
+    throw badOutput(`The app must return ${name}, not a body of its own.`);
   const { value } = body;
   const model = new URLSearchParams(call.dialectParams).get('model') ?? '';
   const isNamed = typeof value === 'object' && value !== null && Object.hasOwn(value, name);
   const { [name]: own, tokens: counted } = (isNamed ? value : { [name]: value }) as Fields;
   const tokens = counted ?? undefined;
   if (tokens !== undefined && !(Number.isSafeInteger(tokens) && (tokens as number) >= 0))
-    throw new ServeError(
-      'SERVE_OUTPUT_INVALID',
-      `The app returned ${shown(tokens)} as its number of tokens.`,
-    );
+    throw badOutput(`The app returned ${shown(tokens)} as its number of tokens.`);
   const { contentType, body: json } = encode(own, {
     model,
     ...(tokens === undefined ? {} : { tokens: tokens as number }),

@@ -4,7 +4,7 @@
  */
 import { PLAIN_HEAD, Reply, checkedHeaders, type ReplyBody } from '../formats/reply.js';
 import { iteratorOf } from './stream.js';
-import { ServeError } from '../../protocol/errors.js';
+import { badOutput } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { isPhrase } from '../../protocol/wire/fields.js';
 import { Blob } from 'node:buffer';
@@ -57,7 +57,7 @@ export function isResponse(value: unknown): value is Response {
 /** @throws SERVE_OUTPUT_INVALID if no HTTP reply can carry it */
 export function responseHead(response: Response): ReplyHead {
   if (response.status === 0) {
-    throw new ServeError('SERVE_OUTPUT_INVALID', 'The model returned Response.error(), which has no status.');
+    throw badOutput('The model returned Response.error(), which has no status.');
   }
   const lines: string[] = [];
   // fetch() has decoded the body of the Response it returns, and left the header that names the encoding.
@@ -181,10 +181,8 @@ function headersOf({ headers }: OwnResponse): { contentType: string; headers: st
 /** Refuses line breaks, which would end the header and begin another one. @throws SERVE_OUTPUT_INVALID */
 function assertOneLine(name: string, value: string): void {
   if (!/[\r\n]/.test(name) && !/[\r\n]/.test(value)) return;
-  const shown = JSON.stringify(name.slice(0, 100));
-  throw new ServeError(
-    'SERVE_OUTPUT_INVALID',
-    `The model's response header ${shown} has a line break in it.`,
+  throw badOutput(
+    `The model's response header ${JSON.stringify(name.slice(0, 100))} has a line break in it.`,
   );
 }
 

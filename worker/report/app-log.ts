@@ -2,6 +2,7 @@
 import type { Channel } from '../../protocol/wire/channel.js';
 import { describeThrown } from '../../protocol/errors.js';
 import { MAX_TEXT_CHARS } from '../../protocol/wire/limits.js';
+import { isObject } from '../../protocol/values/tensor.js';
 import type { AppLog } from '../api/types.js';
 
 export function appLog(channel: Channel, requestId: string, traceparent: string | null = null): AppLog {
@@ -44,10 +45,6 @@ function fieldsText(given: unknown, traceparent: string | null): string {
   } catch (error) {
     return JSON.stringify({ unloggable: clip(describeThrown(error).message) });
   }
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function clip(text: string): string {

@@ -2,6 +2,7 @@
  * `ctx.metrics`: the values that an app counts and measures. They are checked here, where the author sees the error;
  * the front combines those of all workers. Values of one tick of the event loop leave in one message.
  */
+import { isObject } from '../../protocol/values/tensor.js';
 import type { Channel } from '../../protocol/wire/channel.js';
 import type { Metric } from '../../protocol/wire/messages.js';
 import type { AppMetrics, MetricLabels } from '../api/types.js';
@@ -37,8 +38,13 @@ export class OwnMetrics implements AppMetrics {
   }
 
   #measure(kind: OwnMetricKind, name: string, value: number, labels: MetricLabels): void {
-    const error = metricError({ kind, name, value, labels }, this.#kinds);
-    if (error !== null) throw error;
+    assertNamed(name, kind, this.#kinds);
+    if (!Number.isFinite(value))
+      throw new TypeError(`metric ${shown(name)}: its value is not a finite number, but ${shown(value)}`);
+    if (kind === 'counter' && value < 0)
+      throw new RangeError(`metric ${shown(name)}: a counter cannot fall: ${value} is below 0`);
+    const problem = labelsProblem(labels);
+    if (problem !== null) throw new TypeError(`metric ${shown(name)}: ${problem}`);
     this.#kinds.set(name, kind);
     const dimensions = Object.entries(labels)
       .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -67,14 +73,7 @@ export class OwnMetrics implements AppMetrics {
   }
 }
 
-export type OwnMetricKind = 'counter' | 'gauge' | 'histogram';
-
-export interface OwnMetric {
-  readonly kind: OwnMetricKind;
-  readonly name: string;
-  readonly value: number;
-  readonly labels: MetricLabels;
-}
+type OwnMetricKind = 'counter' | 'gauge' | 'histogram';
 
 const MOST_METRICS = 100;
 const MOST_LABELS = 10;
@@ -83,27 +82,17 @@ const MOST_CHARS = 256;
 /** Labels that the server adds, or that belong to a kind of metric. */
 const TAKEN_LABELS: readonly string[] = ['model', 'version', 'worker', 'le', 'quantile'];
 
-/**
- * Returns the error of a metric that is not allowed, else null. `kinds`: the kinds of the app's metrics so far, by
- * name.
- */
-export function metricError(metric: OwnMetric, kinds: ReadonlyMap<string, OwnMetricKind>): Error | null {
-  const { kind, name, value } = metric;
+/** @throws RangeError, TypeError if the app's metrics so far, by name, do not allow this one */
+function assertNamed(name: string, kind: OwnMetricKind, kinds: ReadonlyMap<string, OwnMetricKind>): void {
   const known = kinds.get(name);
-  if (known === undefined) {
-    const problem = nameProblem(name);
-    if (problem !== null) return new TypeError(`metric ${shown(name)}: ${problem}`);
-    if (kinds.size >= MOST_METRICS)
-      return new RangeError(
-        `metric ${shown(name)}: an app may have ${MOST_METRICS} metrics; use labels for values that differ from call to call`,
-      );
-  } else if (known !== kind) return new TypeError(`metric ${shown(name)}: it is a ${known}, not a ${kind}`);
-  if (!Number.isFinite(value))
-    return new TypeError(`metric ${shown(name)}: its value is not a finite number, but ${shown(value)}`);
-  if (kind === 'counter' && value < 0)
-    return new RangeError(`metric ${shown(name)}: a counter cannot fall: ${value} is below 0`);
-  const problem = labelsProblem(metric.labels);
-  return problem === null ? null : new TypeError(`metric ${shown(name)}: ${problem}`);
+  if (known === kind) return;
+  if (known !== undefined) throw new TypeError(`metric ${shown(name)}: it is a ${known}, not a ${kind}`);
+  const problem = nameProblem(name);
+  if (problem !== null) throw new TypeError(`metric ${shown(name)}: ${problem}`);
+  if (kinds.size >= MOST_METRICS)
+    throw new RangeError(
+      `metric ${shown(name)}: an app may have ${MOST_METRICS} metrics; use labels for values that differ from call to call`,
+    );
 }
 
 function nameProblem(name: unknown): string | null {
@@ -116,8 +105,7 @@ function nameProblem(name: unknown): string | null {
 }
 
 function labelsProblem(labels: unknown): string | null {
-  if (typeof labels !== 'object' || labels === null || Array.isArray(labels))
-    return 'its labels must be an object such as { language: "en" }';
+  if (!isObject(labels)) return 'its labels must be an object such as { language: "en" }';
   const entries = Object.entries(labels);
   if (entries.length > MOST_LABELS) return `it has ${entries.length} labels; ${MOST_LABELS} are allowed`;
   for (const [label, text] of entries) {

@@ -4,6 +4,7 @@
  * Incoming parts become messages, which wait for the app to `receive` them; each one taken gives its credit back to the
  * client. Outgoing messages leave in the order of `send`, in parts, within the credit that the front has granted.
  */
+import { totalBytes } from '../../protocol/wire/body-assembler.js';
 import { isCloseCode } from '../../protocol/wire/fields.js';
 import type { Channel } from '../../protocol/wire/channel.js';
 import {
@@ -90,10 +91,10 @@ export class CallSocket implements WebSocketConnection {
   }
 
   /** Takes a part of the client's next message. */
-  onData(pieces: readonly Uint8Array[], bytes: number, isText: boolean, isLast: boolean): void {
+  onData(pieces: readonly Buffer[], isText: boolean, isLast: boolean): void {
     this.#receivedFrames += 1;
     this.#parts.push(...pieces);
-    const credit = bytes + DATA_OVERHEAD_BYTES;
+    const credit = totalBytes(pieces) + DATA_OVERHEAD_BYTES;
     if (!isLast || this.#isClosed) this.#post({ type: 'credit', id: this.#id, bytes: credit });
     if (!isLast) return;
     const whole = Buffer.concat(this.#parts); // a copy, because the pieces are views of the channel's read buffer

@@ -2,7 +2,7 @@
  * A call whose body has several inputs. Each is a call of the app, alone or in a batch with others, also of other calls. The
  * values of their answers are the call's answer; the first that fails fails the call, with its place.
  */
-import { ServeError } from '../../protocol/errors.js';
+import { refusal } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import type { CallInfo } from '../api/types.js';
 import { failureOf } from '../failures/failure.js';
@@ -20,18 +20,17 @@ export interface AppCall extends Pick<RunningCall, 'call' | 'input' | 'cancelled
   fail(thrown: unknown, ofBatch?: boolean): void;
 }
 
-/** The inputs of one call: the caller runs its parts, and answers it. */
-export class CallInParts {
-  readonly parts: readonly AppCall[];
-  /** Resolves when all parts have ended; rejects with the error of the first that failed. */
-  readonly answer: Promise<Reply>;
-
-  constructor(whole: RunningCall, inputs: Inputs) {
-    const request = { whole, isWanted: true };
-    const parts = inputs.values.map((input) => new Part(request, input));
-    this.parts = parts;
-    this.answer = answerOf(parts, inputs);
-  }
+/**
+ * The inputs of one call, for the caller to run. `answer` resolves when all parts have ended; it rejects with the error of the
+ * first that failed.
+ */
+export function callInParts(
+  whole: RunningCall,
+  inputs: Inputs,
+): { readonly parts: readonly AppCall[]; readonly answer: Promise<Reply> } {
+  const request = { whole, isWanted: true };
+  const parts = inputs.values.map((input) => new Part(request, input));
+  return { parts, answer: answerOf(parts, inputs) };
 }
 
 /** A Reply with the values of all of them, which is not what the schema of an output describes, and so not checked by it. */
@@ -100,8 +99,7 @@ class Part implements AppCall {
     const { head, body } = reply;
     if (body.kind === 'stream') {
       await body.iterator.return?.();
-      const message = 'This app streams its answer; a call of its own route gets it.';
-      throw new ServeError('SERVE_HTTP_ERROR', message, { status: 400 });
+      throw refusal('This app streams its answer; a call of its own route gets it.');
     }
     assertNoError(reply);
     return valueOf(body, head.contentType);

@@ -15,20 +15,16 @@ import { Inputs } from '../formats/inputs.js';
 import { hintOnce } from '../process/hint-once.js';
 import { isPotassiumResponse, mayAnswerSeveral, isResponse } from '../reply/reply-of.js';
 import { isThenable } from '../values/not-data.js';
-import { CallInParts, type AppCall } from './inputs-of-call.js';
+import { callInParts, type AppCall } from './inputs-of-call.js';
 import type { CallHost, Run, RunningCall } from './running-call.js';
 
-interface Host extends Pick<CallHost, 'app' | 'channel' | 'prints'> {
-  readonly concurrency: number;
-}
-
 /** Never throws. */
-export function runCalls(calls: readonly RunningCall[], run: Run, host: Host): void {
+export function runCalls(calls: readonly RunningCall[], run: Run, host: CallHost): void {
   if (calls.length === 1) runOne(calls[0] as RunningCall, run, host);
   else void runBatch(calls, run, host);
 }
 
-function runOne(running: RunningCall, run: Run, host: Host): void {
+function runOne(running: RunningCall, run: Run, host: CallHost): void {
   const { app, prints } = host;
   const { call, ctx, socket } = running;
   const ask = (input: unknown): unknown => {
@@ -52,14 +48,14 @@ function runOne(running: RunningCall, run: Run, host: Host): void {
 }
 
 /** Returns the answer to a call of several inputs. */
-function runEach(running: RunningCall, inputs: Inputs, run: Run, host: Host): Promise<unknown> {
-  const { parts, answer } = new CallInParts(running, inputs);
+function runEach(running: RunningCall, inputs: Inputs, run: Run, host: CallHost): Promise<unknown> {
+  const { parts, answer } = callInParts(running, inputs);
   void runInGroups(parts, inputs.most, run, host);
   return answer;
 }
 
 /** Never rejects. */
-async function runBatch(calls: readonly RunningCall[], run: Run, host: Host): Promise<void> {
+async function runBatch(calls: readonly RunningCall[], run: Run, host: CallHost): Promise<void> {
   const readable: RunningCall[] = [];
   const inParts: (readonly AppCall[])[] = [];
   let most = calls.length;
@@ -68,7 +64,7 @@ async function runBatch(calls: readonly RunningCall[], run: Run, host: Host): Pr
       const given = running.readInput(host.app.wishes(running.call.route));
       const input: unknown = isThenable(given) ? await given : given;
       if (input instanceof Inputs) {
-        const { parts, answer } = new CallInParts(running, input);
+        const { parts, answer } = callInParts(running, input);
         running.answer(answer);
         inParts.push(parts);
         most = Math.max(most, input.most);
@@ -88,7 +84,7 @@ async function runBatch(calls: readonly RunningCall[], run: Run, host: Host): Pr
 }
 
 /** Runs up to `most` at a time together, if the app takes batches, else one after the other. Never rejects. */
-async function runInGroups(calls: readonly AppCall[], most: number, run: Run, host: Host): Promise<void> {
+async function runInGroups(calls: readonly AppCall[], most: number, run: Run, host: CallHost): Promise<void> {
   const size = takesBatches(calls, host) ? most : 1;
   for (let begun = 0; begun < calls.length; begun += size) {
     const group = calls.slice(begun, begun + size);
@@ -98,20 +94,20 @@ async function runInGroups(calls: readonly AppCall[], most: number, run: Run, ho
   }
 }
 
-function takesBatches([first]: readonly AppCall[], { app, concurrency }: Host): boolean {
+function takesBatches([first]: readonly AppCall[], { app, concurrency }: CallHost): boolean {
   if (concurrency > 1) return false;
   const { maxBatch = 1 } = app.description.routes.find(({ path }) => path === first?.call.route) ?? {};
   return maxBatch > 1;
 }
 
 /** Runs calls after others of their batch, without what these have left in their async context. */
-async function runNext(calls: readonly AppCall[], run: Run, host: Host): Promise<void> {
+async function runNext(calls: readonly AppCall[], run: Run, host: CallHost): Promise<void> {
   await nextTurn(); // reads the cancels of clients that have left in the meantime
   await new AsyncResource('banana-serve group').runInAsyncScope(() => runTogether(calls, run, host));
 }
 
 /** Runs the calls whose clients still wait, and answers them. */
-async function runTogether(calls: readonly AppCall[], run: Run, host: Host): Promise<void> {
+async function runTogether(calls: readonly AppCall[], run: Run, host: CallHost): Promise<void> {
   const waited = calls.filter(({ cancelled }) => !cancelled);
   for (const running of calls) if (running.cancelled) running.fail(new ServeError('SERVE_CANCELLED'));
   if (waited.length === 0) return;
@@ -127,7 +123,7 @@ async function runTogether(calls: readonly AppCall[], run: Run, host: Host): Pro
 }
 
 /** Returns the result of the batch function. A single remaining call runs as it would without batching. */
-function askApp(calls: readonly AppCall[], { app, prints }: Host): unknown {
+function askApp(calls: readonly AppCall[], { app, prints }: CallHost): unknown {
   const [{ call, ctx, input }] = calls as [AppCall];
   return prints.run(call.requestId, async () => {
     if (calls.length === 1) return [await app.handle(call.route, input, ctx)];
@@ -149,7 +145,7 @@ function entriesOrError(returned: unknown, count: number): readonly unknown[] {
 }
 
 /** Called when none of these calls has been answered. */
-async function onThrown(calls: readonly AppCall[], thrown: unknown, run: Run, host: Host): Promise<void> {
+async function onThrown(calls: readonly AppCall[], thrown: unknown, run: Run, host: CallHost): Promise<void> {
   const count = calls.length;
   if (count > 1 && host.app.repeatable) {
     for (const half of halvesOf(calls)) await runNext(half, run, host);
@@ -161,7 +157,7 @@ async function onThrown(calls: readonly AppCall[], thrown: unknown, run: Run, ho
 }
 
 /** Puts endings into the channel one after the other, so that they leave together. */
-function deliverTogether(run: Run, { channel }: Host, deliver: () => void): void {
+function deliverTogether(run: Run, { channel }: CallHost, deliver: () => void): void {
   run.isDelivering = true;
   deliver();
   run.isDelivering = false;

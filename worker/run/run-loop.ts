@@ -11,10 +11,8 @@
  * `main.ts` delivers the messages; the channel sends the answers.
  */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
-import { totalBytes } from '../../protocol/wire/body-assembler.js';
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
-import type { DataPart } from '../../protocol/wire/messages.js';
 import { lossOfGpu } from '../failures/outlook.js';
 import { Retirement } from '../failures/retirement.js';
 import type { BegunNote } from '../process/begun-note.js';
@@ -23,8 +21,6 @@ import { RunningCall, sendError, type CallHost, type Run, type WaitingCall } fro
 import { runCalls } from './run-calls.js';
 
 export interface RunLoopOptions extends Omit<CallHost, 'onEnded'> {
-  /** The most calls that run at the same time; the front sends no more. */
-  readonly concurrency: number;
   readonly note: BegunNote;
   readonly activity: ActivityListener;
   /** Called when no call runs and none will begin, after `retire`. */
@@ -88,9 +84,14 @@ export class RunLoop {
     this.#options.activity.onCall();
   }
 
+  /** The call of this id, if it has begun and not ended. */
+  running(id: number): RunningCall | undefined {
+    return this.#running.find(({ call }) => call.id === id);
+  }
+
   /** Cancels a call whose client does not wait any more: drops it if it has not begun, otherwise aborts its signal. */
   cancel(id: number, reason: string): void {
-    const running = this.#find(id);
+    const running = this.running(id);
     if (running !== undefined) {
       running.cancel(reason);
       return;
@@ -108,15 +109,6 @@ export class RunLoop {
     if (this.#retired) return; // the front has taken it back, and knows its id no more
     sendError(this.#channel, id, new ServeError('SERVE_CANCELLED'), 0);
     this.#channel.flush();
-  }
-
-  grantCredit(id: number, bytes: number): void {
-    this.#find(id)?.grantCredit(bytes);
-  }
-
-  /** Takes a part of a message from a WebSocket client; it is dropped if the call has ended. */
-  takeData({ id, text, last }: DataPart, pieces: readonly Buffer[]): void {
-    this.#find(id)?.socket?.onData(pieces, totalBytes(pieces), text, last);
   }
 
   /**
@@ -153,10 +145,6 @@ export class RunLoop {
     if (this.#running.length === 0 && this.#inbox.length === 0) this.#options.activity.onIdle();
   }
 
-  #find(id: number): RunningCall | undefined {
-    return this.#running.find(({ call }) => call.id === id);
-  }
-
   #beginNext(): void {
     const { calls, asyncContext } = this.#inbox.shift() as Waiting;
     const answersTogether = calls.length > 1 || this.#current !== null;
@@ -173,9 +161,8 @@ export class RunLoop {
     const begun = calls.map((waiting) => new RunningCall(this.#host, waiting, run));
     this.#running = this.#running.length === 0 ? begun : [...this.#running, ...begun];
     this.#freePlaces -= 1;
-    if (this.#current === null) asyncContext.runInAsyncScope(runCalls, null, begun, run, this.#options);
-    else
-      asyncContext.runInAsyncScope(() => this.#current?.run(requestId, runCalls, begun, run, this.#options));
+    if (this.#current === null) asyncContext.runInAsyncScope(runCalls, null, begun, run, this.#host);
+    else asyncContext.runInAsyncScope(() => this.#current?.run(requestId, runCalls, begun, run, this.#host));
   }
 
   /** @throws SERVE_PROTOCOL */

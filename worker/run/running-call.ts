@@ -55,6 +55,8 @@ export interface CallHost extends CallSurroundings {
   readonly prints: PrintAttribution;
   readonly maxOutputBytes: number;
   readonly streamWindowBytes: number;
+  /** The most calls that run at the same time; the front sends no more. */
+  readonly concurrency: number;
   /** Called once per call, when its ending is in the channel. */
   onEnded(call: RunningCall): void;
 }

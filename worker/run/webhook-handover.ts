@@ -9,7 +9,6 @@ import {
   MAX_WEBHOOK_RETRIES,
   MAX_WEBHOOK_TIMEOUT_MS,
 } from '../../protocol/wire/limits.js';
-import type { WebhookOutcome } from '../../protocol/wire/messages.js';
 import { DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, parseWebhookUrl } from '../../protocol/webhooks.js';
 import type { WebhookSender, WebhookRequest } from '../api/send-webhook.js';
 import { encodeJson } from '../values/json-encoding.js';
@@ -62,7 +61,7 @@ export class WebhookHandover implements WebhookSender {
    * Settles the webhook when the front has taken it or is done with it; the server's log states whether it was
    * delivered. @throws SERVE_PROTOCOL
    */
-  onDone(ref: number, _outcome: WebhookOutcome): void {
+  onDone(ref: number): void {
     const resolve = this.#waiting.get(ref);
     if (resolve === undefined) throw protocolError(`webhook ${ref} was not sent to the server`);
     this.#waiting.delete(ref);

@@ -1,5 +1,5 @@
 /** Finds the property that made an encoder fail. Slow and thorough; runs only after a failure. */
-import { ServeError, describeThrown } from '../../protocol/errors.js';
+import { badOutput, describeThrown, type ServeError } from '../../protocol/errors.js';
 import { stackOfApp } from '../process/stack-frame.js';
 import { notDataOf } from './not-data.js';
 
@@ -39,7 +39,7 @@ export function invalidOutput(
   const { text, failure } = findProblem(value, range) ?? unexplained(new Failure(cause));
   const message = `The output is not ${format}: ${text}.`;
   const detail = failure === undefined ? '' : `${message}\n${failure.stack}`;
-  return new ServeError('SERVE_OUTPUT_INVALID', message, { detail, cause });
+  return badOutput(message, { detail, cause });
 }
 
 function unexplained(failure: Failure): Problem {

@@ -25,7 +25,7 @@ class Bench {
 
   hear(text: string, { isText = true, isLast = true } = {}): void {
     const bytes = Buffer.from(text);
-    this.socket.onData([bytes], bytes.length, isText, isLast);
+    this.socket.onData([bytes], isText, isLast);
   }
 
   /** Such as `credit 1000`, `data last 5`. */

@@ -161,9 +161,9 @@ test('a chunk is the bytes at the time of the yield, though the app uses its buf
   }
   const bench = new Bench(reusing);
   bench.call(1);
-  bench.loop.grantCredit(1, 1e9);
+  bench.loop.running(1)?.grantCredit(1e9);
   await nextTurn();
-  bench.loop.grantCredit(1, 1e9);
+  bench.loop.running(1)?.grantCredit(1e9);
   await nextTurn();
   bench.tap.release();
   await bench.ended(1);

@@ -124,7 +124,7 @@ function handleBatch(inputs: readonly unknown[]): unknown[] {
 async function assertEndings(bench: Bench, ids: Iterable<number>): Promise<void> {
   for (const id of ids) {
     for (let turn = 0; turn < 200 && bench.endings(id) === 0; turn += 1) {
-      for (const other of ids) bench.loop.grantCredit(other, 1e9);
+      for (const other of ids) bench.loop.running(other)?.grantCredit(1e9);
       await nextTurn();
     }
   }

@@ -1,4 +1,5 @@
 /** An error with a status and a message for the client of a custom service. */
+import { isErrorOf } from '../http-error.js';
 
 /** Marks the class by a symbol, because a TypeScript app may have loaded another instance of this module. */
 const BRAND = Symbol.for('banana-serve.mms.prediction-exception');
@@ -28,9 +29,5 @@ export class PredictionException extends Error {
 
 /** Never throws, even for a hostile Proxy. */
 export function isPredictionException(value: unknown): value is PredictionException {
-  try {
-    return value instanceof Error && BRAND in value;
-  } catch {
-    return false;
-  }
+  return isErrorOf(BRAND, value);
 }

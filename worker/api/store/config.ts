@@ -1,4 +1,5 @@
 /** The options of `new Store`, checked at construction: an error names the allowed values. */
+import { isObject } from '../../../protocol/values/tensor.js';
 import type { Backend } from './backend.js';
 import type { EncodingName } from './encoding.js';
 
@@ -233,7 +234,7 @@ function text(fields: Fields, name: string): string | undefined {
 }
 
 function objectOf(value: unknown, takes: string): Fields {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
+  if (isObject(value)) return value;
   throw new TypeError(`${takes}.`);
 }
 

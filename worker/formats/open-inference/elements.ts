@@ -1,9 +1,15 @@
 /** The elements of each datatype: from values of JSON or of an app's lists to the data of a tensor, and to JSON. */
 import { isUtf8 } from 'node:buffer';
+import { badBody } from '../../../protocol/errors.js';
 import { shown, type Datatype, type Tensor, type TensorData } from '../../../protocol/values/tensor.js';
 
 /** Makes the error of an input or an output; `text` continues its name, such as `Input "x"`. */
 export type Refuse = (text: string) => Error;
+
+/** The refusal of the client's input of this name. */
+export function refuseInput(name: string): Refuse {
+  return (text) => badBody(`Input ${shown(name)}: ${text}.`);
+}
 
 type Element = number | bigint | Uint8Array;
 

@@ -1,5 +1,5 @@
 /** Turns what an app returned into tensors by name. */
-import { ServeError } from '../../../protocol/errors.js';
+import { badOutput } from '../../../protocol/errors.js';
 import {
   type Signature,
   type TensorSpec,
@@ -60,20 +60,16 @@ function isOneOutput(value: unknown): boolean {
 
 function checkObject(value: unknown): asserts value is object {
   const notData = notDataOf(value);
-  if (notData !== null) throw invalid(`The output is ${notData[0]}; ${notData[1]}.`);
+  if (notData !== null) throw badOutput(`The output is ${notData[0]}; ${notData[1]}.`);
   if (typeof value === 'object' && value !== null && Object.keys(value).length > 0) return;
   const kind = value === null || value === undefined ? String(value) : 'an object without properties';
-  throw invalid(
+  throw badOutput(
     `The output is ${kind}; return tensors by name, such as { scores: new Tensor('FP32', [2], data) }.`,
   );
 }
 
 function refuseFor(name: string): Refuse {
-  return (text) => invalid(`Output ${shown(name)}: ${text}.`);
-}
-
-function invalid(message: string): ServeError {
-  return new ServeError('SERVE_OUTPUT_INVALID', message);
+  return (text) => badOutput(`Output ${shown(name)}: ${text}.`);
 }
 
 interface TensorFields {

@@ -5,6 +5,7 @@ import {
   DATATYPES,
   elementCount,
   isDatatype,
+  isObject,
   kindOf,
   problemOfShape,
   shown,
@@ -12,7 +13,7 @@ import {
   type Datatype,
 } from '../../../protocol/values/tensor.js';
 import { jsonTextOf } from '../json.js';
-import type { Refuse } from './elements.js';
+import { refuseInput, type Refuse } from './elements.js';
 import { readExactJson, isInexactRequest } from './exact-json.js';
 import { tensorOfList } from './nested-data.js';
 import { tensorOfBytes } from './raw-data.js';
@@ -103,7 +104,7 @@ class RequestReader {
     for (const [i, input] of (inputs as readonly unknown[]).entries()) {
       const name = nameOf(input, 'Input', i);
       if (tensors.has(name)) throw badBody(`Input ${shown(name)} is there twice.`);
-      tensors.set(name, this.#readInput(input as Fields, refuseFor('Input', name)));
+      tensors.set(name, this.#readInput(input as Fields, refuseInput(name)));
     }
     return Object.fromEntries(tensors);
   }
@@ -173,7 +174,8 @@ function readWanted(outputs: unknown, binary: boolean): WantedOutputs {
   for (const [i, output] of (outputs as readonly unknown[]).entries()) {
     const name = nameOf(output, 'Output', i);
     if (named.has(name)) throw badBody(`Output ${shown(name)} is there twice.`);
-    named.set(name, isBinary(output as Fields, binary, refuseFor('Output', name)));
+    const refuse: Refuse = (text) => badBody(`Output ${shown(name)}: ${text}.`);
+    named.set(name, isBinary(output as Fields, binary, refuse));
   }
   return { named, binary };
 }
@@ -231,12 +233,4 @@ export function parametersOf({ parameters }: Fields, refuse: Refuse): Fields {
   if (parameters === undefined || parameters === null) return {};
   if (isObject(parameters)) return parameters;
   throw refuse(`parameters must be an object, not ${kindOf(parameters)}`);
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function refuseFor(kind: 'Input' | 'Output', name: string): Refuse {
-  return (text) => badBody(`${kind} ${shown(name)}: ${text}.`);
 }

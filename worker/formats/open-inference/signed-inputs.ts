@@ -9,7 +9,7 @@ import {
   type Datatype,
   type Tensor,
 } from '../../../protocol/values/tensor.js';
-import type { Refuse } from './elements.js';
+import { refuseInput, type Refuse } from './elements.js';
 import { tensorOfBytes } from './raw-data.js';
 
 type Inputs = Readonly<Record<string, Tensor>>;
@@ -21,7 +21,7 @@ export function checkInputs(inputs: Inputs, signature: Signature): void {
     const tensor = inputs[spec.name] as Tensor;
     if (fits(tensor, spec)) continue;
     const got = `${tensor.datatype} of the shape ${shown(tensor.shape)}`;
-    throw badBody(`Input ${shown(spec.name)}: the model wants ${textOf(spec)}, but got ${got}.`);
+    throw refuseInput(spec.name)(`the model wants ${textOf(spec)}, but got ${got}`);
   }
 }
 
@@ -72,8 +72,7 @@ export function rawInput(body: Buffer, signature: Signature | null, mayView: boo
       `Inference-Header-Content-Length is 0, so the body must be the bytes of the one input of a model, but ${problem}.`,
     );
   }
-  const refuse = (text: string): Error => badBody(`Input ${shown(spec.name)}: ${text}.`);
-  return { [spec.name]: rawTensor(spec, body, mayView, refuse) };
+  return { [spec.name]: rawTensor(spec, body, mayView, refuseInput(spec.name)) };
 }
 
 /** The cure for an input that does not say its shape. */

@@ -1,7 +1,14 @@
 /** The inputs of one call as tensors by name, checked before native code gets them, from what a format has read. */
 import { badBody } from '../../../protocol/errors.js';
-import { type Signature, type TensorSpec, kindOf, shown, Tensor } from '../../../protocol/values/tensor.js';
-import type { Refuse } from '../../formats/open-inference/elements.js';
+import {
+  type Signature,
+  type TensorSpec,
+  isObject,
+  kindOf,
+  shown,
+  Tensor,
+} from '../../../protocol/values/tensor.js';
+import { refuseInput, type Refuse } from '../../formats/open-inference/elements.js';
 import { shapeOfLists, tensorOfList } from '../../formats/open-inference/nested-data.js';
 import {
   checkInputs,
@@ -36,7 +43,7 @@ export function readCallInputs(input: unknown, signature: Signature, isJson = fa
   const tensors = Object.fromEntries(read.map(([name, { tensor }]) => [name, tensor]));
   checkInputs(tensors, signature);
   const whole = Object.entries(tensors).map(
-    ([name, tensor]) => [name, withWholeTexts(tensor, refuseFor(name))] as const,
+    ([name, tensor]) => [name, withWholeTexts(tensor, refuseInput(name))] as const,
   );
   return {
     tensors: Object.fromEntries(whole),
@@ -47,20 +54,11 @@ export function readCallInputs(input: unknown, signature: Signature, isJson = fa
 
 function valuesByName(input: unknown, { inputs }: Signature): Readonly<Record<string, unknown>> {
   const [only] = inputs;
-  if (isObject(input)) return input;
+  if (isObject(input) && !ArrayBuffer.isView(input) && !(input instanceof Tensor)) return input;
   if (only !== undefined && inputs.length === 1 && input !== null) return { [only.name]: input };
   const example = JSON.stringify(Object.fromEntries(inputs.map(({ name }) => [name, []])));
   const got = input === null ? 'is empty' : `is ${kindOf(input)}`;
   throw badBody(`The body ${got}; the model wants a value for each input: ${example.replaceAll('[]', '…')}.`);
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  const isOther = Array.isArray(value) || ArrayBuffer.isView(value) || isTensor(value);
-  return typeof value === 'object' && value !== null && !isOther;
-}
-
-function isTensor(value: unknown): value is Tensor {
-  return value instanceof Tensor;
 }
 
 interface ReadTensor {
@@ -70,8 +68,8 @@ interface ReadTensor {
 }
 
 function readTensor(value: unknown, spec: TensorSpec, isJson: boolean): ReadTensor {
-  if (isTensor(value)) return { tensor: value, isTensor: true, isRow: false };
-  const refuse = refuseFor(spec.name);
+  if (value instanceof Tensor) return { tensor: value as Tensor, isTensor: true, isRow: false };
+  const refuse = refuseInput(spec.name);
   if (value instanceof Uint8Array && spec.datatype !== 'BYTES')
     return { tensor: rawTensor(spec, Buffer.from(value), false, refuse), isTensor: false, isRow: false };
   const [given] = shapeOfLists(value, refuse);
@@ -121,8 +119,4 @@ function wholeShape(given: readonly number[], spec: TensorSpec): readonly number
   const rest = shape.slice(given.length);
   const fits = given.every((size, i) => shape[i] === FREE || shape[i] === size);
   return fits && (rest.length === 0 || given.at(-1) === 0) ? [...given, ...rest] : null;
-}
-
-function refuseFor(name: string): Refuse {
-  return (text) => badBody(`Input ${shown(name)}: ${text}.`);
 }

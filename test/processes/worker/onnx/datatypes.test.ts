@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { Datatype } from '../../../../protocol/values/tensor.js';
 import { readJson } from '../../../../worker/formats/json.js';
-import { OpenInferenceExchange } from '../../../../worker/formats/open-inference.js';
+import { openInferenceExchange } from '../../../../worker/formats/open-inference.js';
 import { PLAIN_HEAD, Reply } from '../../../../worker/formats/reply.js';
 import { jsonText } from '../../../../worker/values/json-encoding.js';
 import { identity, writeOnnx } from '../../../helpers/onnx-model.js';
@@ -56,7 +56,7 @@ const JSON_BYTES = 'Inference-Header-Content-Length';
 
 /** Sends a request of the protocol to the model; returns the answer's body. */
 async function infer({ signature, inference }: LoadedModel, headers: string, body: Buffer): Promise<string> {
-  const exchange = new OpenInferenceExchange(callWith({ headers, dialectParams: 'model=m' }), signature);
+  const exchange = openInferenceExchange(callWith({ headers, dialectParams: 'model=m' }), signature);
   const value = await inference(exchange.read(body));
   const reply = exchange.write(new Reply(PLAIN_HEAD, { kind: 'value', value }));
   assert.ok(reply.body.kind === 'bytes');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Tensor } from '../../../../protocol/values/tensor.js';
-import { writeAnswer, type Answer } from '../../../../worker/formats/open-inference.js';
+import { writeAnswer } from '../../../../worker/formats/open-inference.js';
 import { readRequest, type WantedOutputs } from '../../../../worker/formats/open-inference/request.js';
 import { serveError } from '../../refusals.js';
 import { anyTensor } from './tensors.js';
@@ -12,6 +12,7 @@ const HEAD = { model: 'm', version: '1', id: '', asciiJson: false };
 const JSON_ALL: WantedOutputs = { named: null, binary: false };
 const BINARY_ALL: WantedOutputs = { named: null, binary: true };
 
+type Answer = ReturnType<typeof writeAnswer>;
 type Tensors = Readonly<Record<string, Tensor>>;
 
 function write(outputs: Tensors, wanted = JSON_ALL, head = HEAD): Answer {

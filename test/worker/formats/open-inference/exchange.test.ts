@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Tensor } from '../../../../protocol/values/tensor.js';
-import { OpenInferenceExchange } from '../../../../worker/formats/open-inference.js';
+import { openInferenceExchange } from '../../../../worker/formats/open-inference.js';
 import { PLAIN_HEAD, Reply, type ReplyBody } from '../../../../worker/formats/reply.js';
 import { callWith } from '../../calls.js';
 import { Bench } from '../../loop-bench.js';
@@ -11,9 +11,9 @@ import { spec } from './tensors.js';
 
 const JSON_BYTES = 'Inference-Header-Content-Length';
 
-function exchange(headers = '', signature: ConstructorParameters<typeof OpenInferenceExchange>[1] = null) {
+function exchange(headers = '', signature: Parameters<typeof openInferenceExchange>[1] = null) {
   const call = callWith({ headers, dialectParams: 'model=m%2Fn&version=2' });
-  return new OpenInferenceExchange(call, signature);
+  return openInferenceExchange(call, signature);
 }
 
 const X = { name: 'x', datatype: 'INT32', shape: [2], data: [1, 2] };
