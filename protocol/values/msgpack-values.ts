@@ -4,7 +4,14 @@
  * Maps, functions and promises without a word, and what it is taught it is taught for all of the program.
  */
 import { describeThrown, type ErrorCode } from '../errors.js';
-import { elementCount, newData, problemOfTensor, Tensor, typedArrayName } from './tensor.js';
+import {
+  DATATYPE_OF_ARRAY,
+  elementCount,
+  newData,
+  problemOfTensor,
+  Tensor,
+  typedArrayName,
+} from './tensor.js';
 import type { Datatype, TensorData } from './tensor.js';
 import { unreadable, unwritable, type ValueFormat } from './value-format.js';
 
@@ -16,24 +23,10 @@ const TIMESTAMP_BYTES = 12;
 /** The worker in Python reads no deeper ones; an object that contains itself is one of them. */
 const MAX_DEPTH = 128;
 
-/** The datatypes of typed arrays, by their class. A `Uint8Array` is bytes. */
-const DATATYPES: Readonly<Record<string, Datatype>> = {
-  Uint8ClampedArray: 'UINT8',
-  Uint16Array: 'UINT16',
-  Uint32Array: 'UINT32',
-  BigUint64Array: 'UINT64',
-  Int8Array: 'INT8',
-  Int16Array: 'INT16',
-  Int32Array: 'INT32',
-  BigInt64Array: 'INT64',
-  Float16Array: 'FP16',
-  Float32Array: 'FP32',
-  Float64Array: 'FP64',
-};
-
 /** The tensor of one dimension that a typed array stands for; null for any other value. */
 export function tensorOfArray(value: unknown): Tensor | null {
-  const datatype = DATATYPES[typedArrayName(value) ?? ''];
+  const name = typedArrayName(value) ?? '';
+  const datatype = name === 'Uint8Array' ? undefined : DATATYPE_OF_ARRAY[name]; // that is bytes
   if (datatype === undefined) return null;
   const { buffer, byteOffset, length } = value as Float32Array;
   const data = datatype === 'UINT8' ? new Uint8Array(buffer, byteOffset, length) : value;
@@ -43,7 +36,7 @@ export function tensorOfArray(value: unknown): Tensor | null {
 /** A tensor as a program gets it: the data alone if it has one dimension, and their class says the datatype. */
 function asProgramHasIt(tensor: Tensor): unknown {
   const { datatype, shape, data } = tensor;
-  const saysIt = datatype === 'UINT8' || DATATYPES[typedArrayName(data) ?? ''] === datatype;
+  const saysIt = datatype === 'UINT8' || DATATYPE_OF_ARRAY[typedArrayName(data) ?? ''] === datatype;
   return shape.length === 1 && saysIt ? data : tensor;
 }
 

@@ -187,6 +187,22 @@ export function elementCount(shape: readonly number[]): number {
   return shape.reduce((count, size) => count * size, 1);
 }
 
+/** The datatype of a typed array, by its class, if nothing says another that it may hold. */
+export const DATATYPE_OF_ARRAY: Readonly<Record<string, Datatype>> = {
+  Uint8Array: 'UINT8',
+  Uint8ClampedArray: 'UINT8',
+  Uint16Array: 'UINT16',
+  Uint32Array: 'UINT32',
+  BigUint64Array: 'UINT64',
+  Int8Array: 'INT8',
+  Int16Array: 'INT16',
+  Int32Array: 'INT32',
+  BigInt64Array: 'INT64',
+  Float16Array: 'FP16',
+  Float32Array: 'FP32',
+  Float64Array: 'FP64',
+};
+
 /** The name of a typed array, also for a Buffer or another subclass; undefined for anything else. */
 export function typedArrayName(value: unknown): string | undefined {
   if (!ArrayBuffer.isView(value) || value instanceof DataView) return undefined;

@@ -68,3 +68,8 @@ export interface LoadedApp {
   /** Runs before the worker ends; left out if the app has nothing to do then. */
   shutdown?(): unknown;
 }
+
+/** The most calls of a route that its batch function takes together; 1 without one. */
+export function maxBatchOf({ description }: LoadedApp, route: string): number {
+  return description.routes.find(({ path }) => path === route)?.maxBatch ?? 1;
+}

@@ -103,6 +103,7 @@ interface ErrorFacts {
   readonly code: string;
   readonly name: string;
   readonly message: string;
+  /** As V8 writes it: name and message, then a line for each frame. */
   readonly stack: string;
   /** The cause of the error, and its parts. */
   readonly behind: readonly unknown[];
@@ -130,16 +131,13 @@ function isTransient({ code, name, message }: ErrorFacts): boolean {
   return words.some((word) => TRANSIENT_CODES.has(word));
 }
 
-/** The parts of an error that are examined. The stack is as V8 writes it: name and message, then a line for each frame. */
-type ThrownText = Required<Pick<Error, 'message' | 'stack'>>;
-
 /** Whether the error means that no later call of this process on the GPU can succeed. */
-export function saysGpuIsLost(error: ThrownText): boolean {
+function saysGpuIsLost(error: ErrorFacts): boolean {
   return LOST.test(error.message) && ONNX_PLACE.test(stackPlace(error));
 }
 
 /** Whether the error means that memory was missing, on the GPU or in the host. */
-export function saysMemoryIsMissing(error: ThrownText): boolean {
+function saysMemoryIsMissing(error: ErrorFacts): boolean {
   if (error.message === NO_BUFFER) return BUILT_IN.test(stackPlace(error));
   return NO_MEMORY.test(error.message) && ONNX_PLACE.test(stackPlace(error));
 }
@@ -148,7 +146,7 @@ export function saysMemoryIsMissing(error: ThrownText): boolean {
  * Returns the innermost frame, without its function, as the place where the error was created. Empty if the stack has
  * none.
  */
-function stackPlace({ message, stack }: ThrownText): string {
+function stackPlace({ message, stack }: ErrorFacts): string {
   const head = ['Error', 'RangeError'].find((name) => stack.startsWith(`${name}: ${message}\n`));
   if (head === undefined) return '';
   const [frame = ''] = stack.slice(head.length + message.length + 3).split('\n', 1);

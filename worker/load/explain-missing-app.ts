@@ -84,9 +84,9 @@ function missingInference(path: string, candidates: readonly Exports[]): AppLoad
   const close = names.find(
     (name) => /infer|predict|handler|run/i.test(name) || mistypedAs(name, CALLED) !== null,
   );
-  const right =
-    mistypedAs(close ?? '', CALLED) ?? (/batch/i.test(close ?? '') ? 'inferenceBatch' : 'inference');
-  const question = mistypedAs(close ?? '', CALLED) === null ? '' : `Did you mean \`${right}\`? `;
+  const meant = mistypedAs(close ?? '', CALLED);
+  const right = meant ?? (/batch/i.test(close ?? '') ? 'inferenceBatch' : 'inference');
+  const question = meant === null ? '' : `Did you mean \`${right}\`? `;
   const cure =
     close === undefined
       ? 'Add `export function inference(modelInputs) { … }`.'

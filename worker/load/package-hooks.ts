@@ -9,4 +9,4 @@ export const initialize: InitializeHook<readonly string[]> = (folders) => {
 };
 
 export const resolve: ResolveHook = (specifier, context, next) =>
-  packages.resolveLater(specifier, context, async (name, given) => await next(name, given));
+  packages.resolve(specifier, context, async (name, given) => await next(name, given));

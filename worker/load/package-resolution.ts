@@ -15,8 +15,6 @@ export interface ResolveContext {
   readonly parentURL?: string | undefined;
 }
 
-export type NextResolve<C extends ResolveContext, R> = (specifier: string, context: C) => R;
-
 /** `folders` are URLs of files, which need not exist, in whose folders packages are looked up as well. */
 export class PackageResolution {
   readonly #folders: Set<string>;
@@ -29,36 +27,26 @@ export class PackageResolution {
     for (const folder of folders) this.#folders.add(folder);
   }
 
-  /** @throws the error of Node for the original import */
-  resolve<C extends ResolveContext, R>(specifier: string, context: C, next: NextResolve<C, R>): R {
-    let first: Error | undefined;
-    for (const place of this.#places(specifier, context)) {
-      try {
-        return next(specifier, place);
-      } catch (thrown) {
-        if (!isMissingPackage(specifier, thrown)) throw thrown;
-        first ??= thrown as Error;
-      }
-    }
-    throw first as Error;
-  }
-
-  /** The same for a `next` that takes its time. */
-  async resolveLater<C extends ResolveContext, R>(
+  /** As `next` does, returns or promises, throws or rejects: at last with the error of Node for the original import. */
+  resolve<C extends ResolveContext, R>(
     specifier: string,
     context: C,
-    next: NextResolve<C, Promise<R>>,
-  ): Promise<R> {
-    let first: Error | undefined;
-    for (const place of this.#places(specifier, context)) {
-      try {
-        return await next(specifier, place);
-      } catch (thrown) {
+    next: (specifier: string, context: C) => R,
+  ): R {
+    const resolveFrom = ([place, ...others]: readonly C[], first?: unknown): R => {
+      const orFromOthers = (thrown: unknown): R => {
         if (!isMissingPackage(specifier, thrown)) throw thrown;
-        first ??= thrown as Error;
+        if (others.length === 0) throw first ?? thrown;
+        return resolveFrom(others, first ?? thrown);
+      };
+      try {
+        const found = next(specifier, place as C);
+        return found instanceof Promise ? (found.catch(orFromOthers) as R) : found;
+      } catch (thrown) {
+        return orFromOthers(thrown);
       }
-    }
-    throw first as Error;
+    };
+    return resolveFrom(this.#places(specifier, context));
   }
 
   /** The importing files to resolve from, in order; the error of the first names the place that the author expects. */

@@ -104,37 +104,35 @@ interface ItemEncoder {
 }
 
 function encoderFor(accept: string): ItemEncoder {
-  if (asksFor(accept, 'text/event-stream')) return serverSentEvents();
-  if (asksFor(accept, 'application/x-ndjson') || asksFor(accept, 'application/ndjson')) return jsonLines();
-  return chunks();
+  if (asksFor(accept, 'text/event-stream')) return EVENTS;
+  if (asksFor(accept, 'application/x-ndjson') || asksFor(accept, 'application/ndjson')) return JSON_LINES;
+  return CHUNKS;
 }
 
-function serverSentEvents(): ItemEncoder {
-  return {
-    head: () => ({ ...PLAIN_HEAD, contentType: 'text/event-stream', headers: 'Cache-Control\nno-cache' }),
-    item: (item) => event(typeof item === 'string' ? item : jsonText(item)),
-  };
-}
+const EVENTS: ItemEncoder = {
+  head: () => ({ ...PLAIN_HEAD, contentType: 'text/event-stream', headers: 'Cache-Control\nno-cache' }),
+  item: (item) => event(typeof item === 'string' ? item : jsonText(item)),
+};
 
 /** Encodes text as an event. Each of its lines becomes a `data:` field (HTML standard, 9.2.6). */
 function event(text: string): Buffer {
   return Buffer.from(`data: ${text.replace(/\r\n|\r|\n/g, '\ndata: ')}\n\n`);
 }
 
-function jsonLines(): ItemEncoder {
-  return {
-    head: () => ({ ...PLAIN_HEAD, contentType: 'application/x-ndjson' }),
-    item: (item) => Buffer.concat([encodeJson(item), NEWLINE]),
-  };
+const JSON_LINES: ItemEncoder = {
+  head: () => ({ ...PLAIN_HEAD, contentType: 'application/x-ndjson' }),
+  item: jsonLine,
+};
+
+function jsonLine(item: unknown): Buffer {
+  return Buffer.concat([encodeJson(item), NEWLINE]);
 }
 
 /** Sends bytes and text unchanged, other values as lines of JSON. */
-function chunks(): ItemEncoder {
-  return {
-    head: (first) => ({ ...PLAIN_HEAD, contentType: chunkType(first) }),
-    item: (item) => rawBytes(item) ?? Buffer.concat([encodeJson(item), NEWLINE]),
-  };
-}
+const CHUNKS: ItemEncoder = {
+  head: (first) => ({ ...PLAIN_HEAD, contentType: chunkType(first) }),
+  item: (item) => rawBytes(item) ?? jsonLine(item),
+};
 
 /**
  * Sends bytes and text unchanged, because an app with its own head may write events itself; other values by its content
@@ -142,8 +140,7 @@ function chunks(): ItemEncoder {
  */
 function rawItems(head: StreamHead): ItemEncoder {
   const isEvents = typeof head !== 'function' && /^text\/event-stream\b/i.test(head.contentType);
-  const encode = (item: unknown): Buffer =>
-    isEvents ? event(jsonText(item)) : Buffer.concat([encodeJson(item), NEWLINE]);
+  const encode = isEvents ? (item: unknown): Buffer => event(jsonText(item)) : jsonLine;
   const headOf = typeof head === 'function' ? head : (): ReplyHead => head;
   return { head: headOf, item: (item) => rawBytes(item) ?? encode(item) };
 }

@@ -11,6 +11,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ServeError } from '../../protocol/errors.js';
 import { entriesOf, halvesOf } from '../adapters/batch-entries.js';
+import { maxBatchOf } from '../adapters/loaded-app.js';
 import { Inputs } from '../formats/inputs.js';
 import { hintOnce } from '../process/hint-once.js';
 import { isPotassiumResponse, mayAnswerSeveral, isResponse } from '../reply/reply-of.js';
@@ -95,9 +96,7 @@ async function runInGroups(calls: readonly AppCall[], most: number, run: Run, ho
 }
 
 function takesBatches([first]: readonly AppCall[], { app, concurrency }: CallHost): boolean {
-  if (concurrency > 1) return false;
-  const { maxBatch = 1 } = app.description.routes.find(({ path }) => path === first?.call.route) ?? {};
-  return maxBatch > 1;
+  return concurrency === 1 && first !== undefined && maxBatchOf(app, first.call.route) > 1;
 }
 
 /** Runs calls after others of their batch, without what these have left in their async context. */

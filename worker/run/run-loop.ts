@@ -13,6 +13,7 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
+import { maxBatchOf } from '../adapters/loaded-app.js';
 import { lossOfGpu } from '../failures/outlook.js';
 import { Retirement } from '../failures/retirement.js';
 import type { BegunNote } from '../process/begun-note.js';
@@ -176,7 +177,7 @@ export class RunLoop {
     if (calls.length === 1) return;
     const { route } = (calls[0] as WaitingCall).call;
     const isOneRoute = calls.every(({ call }) => call.route === route);
-    const { maxBatch = 1 } = app.description.routes.find(({ path }) => path === route) ?? {};
+    const maxBatch = maxBatchOf(app, route);
     if (isOneRoute && calls.length <= maxBatch) return;
     throw protocolError(`a batch of ${calls.length} calls; the route ${route} takes at most ${maxBatch}`);
   }

@@ -171,7 +171,7 @@ export class RunningCall {
       if (this.socket !== null) this.#orFail(this.#deliverSends(this.socket));
       else if (output instanceof Error) this.fail(output);
       else if (this.#exchange !== null) this.#orFail(this.#deliverInExchange(this.#exchange, output));
-      else if (isResponse(output)) this.#orFail(this.#deliverResponse(output));
+      else if (isResponse(output)) this.#orFail(replyOf(output).then((reply) => this.#deliverReply(reply)));
       else if (output instanceof Reply) this.#deliverReply(output);
       else if (isPotassiumResponse(output)) this.#deliverReply(replyOfResponse(output));
       else this.#deliverValue(output);
@@ -250,10 +250,6 @@ export class RunningCall {
     }
   }
 
-  async #deliverResponse(response: Response): Promise<void> {
-    this.#deliverReply(await replyOf(response));
-  }
-
   async #deliverStream(
     iterator: Iterator<unknown> | AsyncIterator<unknown>,
     head: StreamHead | null,
@@ -321,9 +317,10 @@ function noReturn(route: string): string {
   return `The app returned nothing for a call of ${route}, so its client gets null: a \`return\` may be missing. Return null if it is meant.`;
 }
 
-type StreamBody = ReplyBody & { kind: 'stream' };
-
-function streamHead(head: ReplyHead, { typeFromChunk, byAccept }: StreamBody): StreamHead | null {
+function streamHead(
+  head: ReplyHead,
+  { typeFromChunk, byAccept }: ReplyBody & { kind: 'stream' },
+): StreamHead | null {
   if (byAccept === true) return null;
   return typeFromChunk === true ? (first) => ({ ...head, contentType: chunkType(first) }) : head;
 }

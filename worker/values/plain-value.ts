@@ -51,15 +51,11 @@ function convertChildren(value: object, ancestors: Set<object>): unknown {
 }
 
 /**
- * Replaces half a surrogate pair by U+FFFD, because readers reject it as text. The library does so in long texts only.
+ * Replaces half a surrogate pair by U+FFFD, because readers reject it as text. The library does so in long texts only. The method exists in every supported Node; the types of this language level do
+ * not have it.
  */
 function wellFormed(text: string): string {
-  return (text as unknown as WellFormed).toWellFormed();
-}
-
-/** The method exists in every supported Node; the types of this language level do not have it. */
-interface WellFormed {
-  toWellFormed(): string;
+  return (text as unknown as { toWellFormed(): string }).toWellFormed();
 }
 
 function isPlain(value: object): boolean {

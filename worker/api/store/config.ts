@@ -186,14 +186,11 @@ function addressOfUrl(text: string): RedisAddress {
   if (url === null || url.hostname === '' || (url.protocol !== 'redis:' && !tls)) {
     throw new TypeError(`The url of a redis store must be ${URL_FORM}.`);
   }
-  return {
-    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: portOf(url.port === '' ? undefined : url.port),
-    username: decoded(url.username),
-    password: decoded(url.password),
-    db: dbOf(url.pathname.length > 1 ? numberIn(url.pathname.slice(1)) : undefined),
-    tls,
-  };
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  const port = url.port === '' ? undefined : url.port;
+  const db = url.pathname.length > 1 ? numberIn(url.pathname.slice(1)) : undefined;
+  const [username, password] = [decoded(url.username), decoded(url.password)];
+  return { ...addressOf({ host, port, username, password, db }), tls };
 }
 
 function decoded(part: string): string | undefined {

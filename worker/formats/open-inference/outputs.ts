@@ -1,6 +1,7 @@
 /** Turns what an app returned into tensors by name. */
 import { badOutput } from '../../../protocol/errors.js';
 import {
+  DATATYPE_OF_ARRAY,
   type Signature,
   type TensorSpec,
   elementCount,
@@ -102,22 +103,6 @@ function tensorOfFields({ datatype, shape, data }: TensorFields, refuse: Refuse)
   return isList ? tensorOfList(type, sizes, data, refuse) : new Tensor(type, sizes, data as Uint8Array);
 }
 
-/** The datatype of a typed array whose signature names none that it may hold. */
-const DATATYPE_OF: Readonly<Record<string, Datatype>> = {
-  Uint8Array: 'UINT8',
-  Uint8ClampedArray: 'UINT8',
-  Uint16Array: 'UINT16',
-  Uint32Array: 'UINT32',
-  BigUint64Array: 'UINT64',
-  Int8Array: 'INT8',
-  Int16Array: 'INT16',
-  Int32Array: 'INT32',
-  BigInt64Array: 'INT64',
-  Float16Array: 'FP16',
-  Float32Array: 'FP32',
-  Float64Array: 'FP64',
-};
-
 function tensorOfTypedArray(
   name: string,
   value: ArrayLike<unknown>,
@@ -128,7 +113,7 @@ function tensorOfTypedArray(
   const data = (name === 'Uint8ClampedArray' ? Uint8Array.from(value as Uint8Array) : value) as Uint8Array;
   if (spec !== undefined && problemOfTensor(spec.datatype, shape, data) === null)
     return new Tensor(spec.datatype, shape, data);
-  const datatype = DATATYPE_OF[name];
+  const datatype = DATATYPE_OF_ARRAY[name];
   if (datatype === undefined) throw refuse(`${kindOf(value)} is not supported`);
   return new Tensor(datatype, shape, data);
 }
@@ -150,7 +135,7 @@ function tensorOfLists(value: readonly unknown[], spec: TensorSpec | undefined, 
   // A list of Uint8Arrays is a list of BYTES, unless the signature says otherwise.
   const isRow = row !== undefined && !(row === 'Uint8Array' && (spec?.datatype ?? 'BYTES') === 'BYTES');
   if (isRow) shape.push((item as ArrayLike<unknown>).length);
-  const datatype = spec?.datatype ?? (isRow ? DATATYPE_OF[row] : datatypeOf(item, refuse));
+  const datatype = spec?.datatype ?? (isRow ? DATATYPE_OF_ARRAY[row] : datatypeOf(item, refuse));
   if (datatype === undefined) throw refuse(`${kindOf(item)} is not supported`);
   return tensorOfList(datatype, shape, value, refuse);
 }

@@ -13,7 +13,7 @@ import {
   type Datatype,
 } from '../../../protocol/values/tensor.js';
 import { jsonTextOf } from '../json.js';
-import { refuseInput, type Refuse } from './elements.js';
+import type { Refuse } from './elements.js';
 import { readExactJson, isInexactRequest } from './exact-json.js';
 import { tensorOfList } from './nested-data.js';
 import { tensorOfBytes } from './raw-data.js';
@@ -100,13 +100,7 @@ class RequestReader {
   #readInputs(inputs: unknown): Record<string, Tensor> {
     if (!Array.isArray(inputs))
       throw badBody(`The request must have "inputs", a list of tensors, not ${kindOf(inputs)}.`);
-    const tensors = new Map<string, Tensor>();
-    for (const [i, input] of (inputs as readonly unknown[]).entries()) {
-      const name = nameOf(input, 'Input', i);
-      if (tensors.has(name)) throw badBody(`Input ${shown(name)} is there twice.`);
-      tensors.set(name, this.#readInput(input as Fields, refuseInput(name)));
-    }
-    return Object.fromEntries(tensors);
+    return Object.fromEntries(byName(inputs, 'Input', (input, refuse) => this.#readInput(input, refuse)));
   }
 
   #readInput(input: Fields, refuse: Refuse): Tensor {
@@ -157,27 +151,32 @@ function problemOfEmptyShape(shape: readonly number[]): string | null {
   return `the shape ${shown(shape)} has no elements; the product of its other sizes may be ${MAX_EMPTY_SIZE} at most`;
 }
 
-function nameOf(tensor: unknown, kind: 'Input' | 'Output', i: number): string {
-  if (!isObject(tensor))
-    throw badBody(`${kind} ${i} must be an object with a "name", not ${kindOf(tensor)}.`);
-  const { name } = tensor;
-  if (typeof name !== 'string' || name === '')
-    throw badBody(`${kind} ${i} must have a "name" that is text, not ${shown(name)}.`);
-  return name;
+/** Reads each item of a list, by its name. @throws SERVE_BAD_BODY for a name that is missing, or there twice */
+function byName<T>(
+  list: readonly unknown[],
+  kind: 'Input' | 'Output',
+  read: (item: Fields, refuse: Refuse) => T,
+): Map<string, T> {
+  const named = new Map<string, T>();
+  for (const [i, item] of list.entries()) {
+    if (!isObject(item)) throw badBody(`${kind} ${i} must be an object with a "name", not ${kindOf(item)}.`);
+    const { name } = item;
+    if (typeof name !== 'string' || name === '')
+      throw badBody(`${kind} ${i} must have a "name" that is text, not ${shown(name)}.`);
+    if (named.has(name)) throw badBody(`${kind} ${shown(name)} is there twice.`);
+    named.set(
+      name,
+      read(item, (text) => badBody(`${kind} ${shown(name)}: ${text}.`)),
+    );
+  }
+  return named;
 }
 
 function readWanted(outputs: unknown, binary: boolean): WantedOutputs {
   if (!Array.isArray(outputs))
     throw badBody(`The request's "outputs" must be a list, not ${kindOf(outputs)}.`);
   if (outputs.length === 0) return { named: null, binary };
-  const named = new Map<string, boolean>();
-  for (const [i, output] of (outputs as readonly unknown[]).entries()) {
-    const name = nameOf(output, 'Output', i);
-    if (named.has(name)) throw badBody(`Output ${shown(name)} is there twice.`);
-    const refuse: Refuse = (text) => badBody(`Output ${shown(name)}: ${text}.`);
-    named.set(name, isBinary(output as Fields, binary, refuse));
-  }
-  return { named, binary };
+  return { named: byName(outputs, 'Output', (output, refuse) => isBinary(output, binary, refuse)), binary };
 }
 
 /** The switch of one output counts before that of the request. */

@@ -61,13 +61,11 @@ function valuesByName(input: unknown, { inputs }: Signature): Readonly<Record<st
   throw badBody(`The body ${got}; the model wants a value for each input: ${example.replaceAll('[]', '…')}.`);
 }
 
-interface ReadTensor {
-  readonly tensor: Tensor;
-  readonly isTensor: boolean;
-  readonly isRow: boolean;
-}
-
-function readTensor(value: unknown, spec: TensorSpec, isJson: boolean): ReadTensor {
+function readTensor(
+  value: unknown,
+  spec: TensorSpec,
+  isJson: boolean,
+): { readonly tensor: Tensor; readonly isTensor: boolean; readonly isRow: boolean } {
   if (value instanceof Tensor) return { tensor: value as Tensor, isTensor: true, isRow: false };
   const refuse = refuseInput(spec.name);
   if (value instanceof Uint8Array && spec.datatype !== 'BYTES')
