@@ -111,19 +111,12 @@ class Values(Answers):
             self.assertEqual(self.text(kind(number=number)), '{"number":%d}' % number)
         self.assertLessEqual(len(conversions._known), conversions._MAX_KNOWN)
 
-    def test_a_number_of_thousands_of_digits_is_written_in_full(self):
-        limit = getattr(sys, "get_int_max_str_digits", lambda: None)()
-        self.assertEqual(self.text({"n": 10**5000}), '{"n":1' + "0" * 5000 + "}")
-        self.assertEqual(getattr(sys, "get_int_max_str_digits", lambda: None)(), limit)
+    @unittest.skipUnless(hasattr(sys, "get_int_max_str_digits"), "a Python that writes numbers of any length")
+    def test_a_number_of_thousands_of_digits_is_refused_with_its_place(self):
+        self.refused({"n": [1, 10**5000]}, 'output["n"][1] is a whole number of some 5000 digits; return it as text')
+        self.assertEqual(len(self.text([10**4299] * 100)), 100 * 4301 + 1)
 
     @unittest.skipUnless(hasattr(sys, "get_int_max_str_digits"), "a Python that writes numbers of any length")
-    def test_numbers_too_long_to_write_are_refused_with_their_place(self):
-        long = 10**50_000
-        said = ", the whole numbers of more than 4300 digits have more than 100000 digits together; return them as text"
-        self.refused({"n": 10**100_001}, 'with output["n"]' + said)
-        self.refused({"a": [1, long], "b": [long, 10**4400]}, 'with output["b"][1]' + said)
-        self.assertEqual(len(self.text([10**4299] * 100 + [long])), 100 * 4301 + 50_003)
-
     def test_a_key_of_thousands_of_digits_is_refused_with_its_place(self):
         self.refused([{10**5000: 1}], "output[0] has a whole number of some 5000 digits as a key; make it text")
 

@@ -152,41 +152,20 @@ class Json(Inputs):
             with self.subTest(body):
                 self.assertEqual(read_input(call_with(), body), value)
 
-    def test_a_number_of_more_digits_than_python_reads_at_once_is_exact_too(self):
-        digits = "7" * 50_001
-        value = read_input(call_with(), b'{"n": -' + digits.encode() + b"}")["n"]
-        self.assertEqual(value, -7 * (10**50_001 - 1) // 9)
-
-    def test_a_number_too_long_to_read_is_refused_even_if_python_would_read_it(self):
+    def test_a_number_of_thousands_of_digits_is_refused_even_if_python_would_read_it(self):
+        said = r"^The body is not valid JSON: it has a whole number of more than 4300 digits\.$"
         too_long = b"1" * 100_001
-        self.refused("more than 100000 digits", too_long)
-        self.refused("more than 100000 digits", b"-" + too_long)
+        self.refused(said, too_long)
+        self.refused(said, b'{"n": [-%s]}' % too_long)
         if hasattr(sys, "get_int_max_str_digits"):
+            self.refused(said, b"[%s]" % too_long[:4301])
             self.addCleanup(sys.set_int_max_str_digits, sys.get_int_max_str_digits())
             sys.set_int_max_str_digits(0)
-        self.refused("more than 100000 digits", too_long)
-        self.assertEqual(read_input(call_with(), b"[%s]" % too_long[1:]), [(10**100_000 - 1) // 9])
-
-    def test_numbers_too_long_to_read_together_are_refused(self):
-        self.assertEqual(len(read_input(call_with(), b"[%s]" % b",".join([b"7" * 5000] * 20))), 20)
-        for body in (
-            b"[%s]" % b",".join([b"7" * 5000] * 21),
-            b'{"a": %s, "b": [-%s]}' % (b"7" * 50_000, b"7" * 50_001),
-        ):
-            self.refused(
-                r"^The body is not valid JSON: its whole numbers of more than 4300 digits have more than 100000 digits"
-                r" together\.$",
-                body,
-            )
+        self.refused(said, too_long)
 
     def test_numbers_of_ordinary_length_are_never_too_many(self):
         ordinary = b",".join([b"7" * 4300] * 100)
         self.assertEqual(len(read_input(call_with(), b"[%s]" % ordinary)), 100)
-        self.assertEqual(len(read_input(call_with(), b"[%s,%s]" % (ordinary, b"7" * 5000))), 101)
-
-    def test_each_body_has_the_same_allowance(self):
-        for _ in range(2):
-            self.assertEqual(len(read_input(call_with(), b"[%s]" % (b"7" * 100_000))), 1)
 
     def test_a_body_that_is_not_json_is_refused_with_the_reason(self):
         for body, reason in (

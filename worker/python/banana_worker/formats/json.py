@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Optional, Tuple
+from typing import Any, Tuple
 
 from banana_worker.failures.sentences import as_sentence
 from banana_worker.protocol.errors import bad_body
 from banana_worker.protocol.messages import Call
-from banana_worker.text.json_limits import LongIntegers, MAX_DIGITS, check_depth, is_refused_by_int
+from banana_worker.text.json_limits import MAX_DIGITS, check_depth, digits_limit, read_integer
 from banana_worker.values.json_encoding import json_bytes
 
 ITEM_TYPE = "application/json"
@@ -23,6 +23,9 @@ _decoder = json.JSONDecoder(parse_constant=_refuse_constant)
 # Reads NaN, Infinity and -Infinity too.
 WORDS = json.JSONDecoder()
 
+# One number of so many digits takes 0.1 s to read, if Python reads it.
+_LONG_TEXT_CHARS = 100_000
+
 _BEGINNINGS = ("{", "[")
 _SPACE = " \t\n\r"
 
@@ -35,38 +38,25 @@ def read(body: bytes, call: Call) -> object:
 def read_json(
     body: bytes,
     what: str = "The body",
-    integers: Optional[LongIntegers] = None,
     decoder: json.JSONDecoder = _decoder,
 ) -> object:
-    """Reads JSON (UTF-8, an optional byte order mark). `what` is its name in an error; `integers` is the allowance
-    of long numbers that several texts of one body share. @raises SERVE_BAD_BODY"""
+    """Reads JSON (UTF-8, an optional byte order mark). `what` is its name in an error. @raises SERVE_BAD_BODY"""
     try:
         text = body.decode("utf-8")
         if text.startswith("\ufeff"):
             text = text[1:]
         check_depth(text)
-        return _decode(text, integers, decoder)
+        return _decode(text, decoder)
     except (ValueError, RecursionError) as cause:
         message = f"{what} is not valid JSON: {as_sentence(_reason_of(cause))}"
         raise bad_body(message) from cause
 
 
-def _decode(text: str, integers: Optional[LongIntegers], decoder: json.JSONDecoder) -> object:
-    if len(text) > MAX_DIGITS and not is_refused_by_int():
-        return _decode_patiently(text, integers, decoder)
-    try:
-        return _decode_fast(text, decoder) if text.startswith(_BEGINNINGS) else decoder.decode(text)
-    except ValueError as error:
-        if isinstance(error, json.JSONDecodeError) or "digits" not in str(error):
-            raise
-        return _decode_patiently(text, integers, decoder)
-
-
-def _decode_patiently(text: str, integers: Optional[LongIntegers], decoder: json.JSONDecoder) -> object:
-    """For the rare body with a number of thousands of digits, which `int` refuses, or reads for minutes."""
-    read = (integers or LongIntegers()).read
-    patient = json.JSONDecoder(parse_constant=decoder.parse_constant, parse_float=decoder.parse_float, parse_int=read)
-    return patient.decode(text)
+def _decode(text: str, decoder: json.JSONDecoder) -> object:
+    if len(text) > _LONG_TEXT_CHARS and not 0 < digits_limit() <= MAX_DIGITS:
+        options: Any = {"parse_constant": decoder.parse_constant, "parse_float": decoder.parse_float}
+        decoder = json.JSONDecoder(parse_int=read_integer, **options)
+    return _decode_fast(text, decoder) if text.startswith(_BEGINNINGS) else decoder.decode(text)
 
 
 def _decode_fast(text: str, decoder: json.JSONDecoder) -> object:
@@ -85,7 +75,8 @@ def _reason_of(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         problem = error.msg[: -len(" at")] if error.msg.endswith(" at") else error.msg
         return f"{problem} at line {error.lineno}, column {error.colno}"
-    return str(error)
+    text = str(error)
+    return f"it has a whole number of more than {MAX_DIGITS} digits" if "digits" in text else text
 
 
 def write(value: object, call: Call) -> Tuple[str, bytes]:

@@ -14,7 +14,6 @@ from banana_worker.formats.json import read_json
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
 from banana_worker.text.header_params import media_type
-from banana_worker.text.json_limits import LongIntegers
 from banana_worker.text.charsets import utf8
 from banana_worker.values.json_encoding import indented_json_bytes
 
@@ -37,9 +36,8 @@ def read_item(body: bytes, call: Call, is_raw: bool = False) -> ReadItem:
         parts.append(_NO_VALUE)
     else:
         parts.append(ItemPart("body", None, kind, body))
-    integers = LongIntegers()
     last = parts if len(parts) == 1 else {part.name: part for part in parts}.values()
-    return ReadItem({part.name: _value_of(part, is_raw, integers) for part in last}, parts)
+    return ReadItem({part.name: _value_of(part, is_raw) for part in last}, parts)
 
 
 def _item_type_of(name: str) -> str:
@@ -68,13 +66,13 @@ def _parts_of_multipart(body: bytes, content_type: str) -> List[ItemPart]:
         raise _bad_item(f"The multipart body could not be read: {cause}.") from cause
 
 
-def _value_of(part: ItemPart, is_raw: bool, integers: LongIntegers) -> Any:
+def _value_of(part: ItemPart, is_raw: bool) -> Any:
     is_json = part.content_type == "application/json"
     if is_raw or not (is_json or part.content_type.startswith("text")):
         return bytearray(part.data)
     what = "The body" if part.name == "body" else f"The field {json.dumps(part.name[:100], ensure_ascii=False)}"
     try:
-        return read_json(part.data, what, integers) if is_json else part.data.decode()
+        return read_json(part.data, what) if is_json else part.data.decode()
     except ServeError as cause:
         raise _bad_item(cause.message) from cause
     except UnicodeDecodeError:

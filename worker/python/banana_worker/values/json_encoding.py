@@ -5,7 +5,6 @@ of a value that cannot be encoded."""
 from __future__ import annotations
 
 import json
-import sys
 from typing import Callable, Dict
 
 from banana_worker.failures.outlook import is_of_process
@@ -57,12 +56,7 @@ def _text(value: object, encode: Encode, step: Simpler, has_hints: bool) -> str:
             raise
         # Whatever the error was (code of the app may have run): the walk meets it again, and knows the place.
         plain = plain_value(value, False, step, has_hints)
-    try:
-        return encode(plain)
-    except ValueError as error:
-        if "digits" not in str(error):
-            raise
-        return _with_long_integers(encode, plain)
+    return encode(plain)
 
 
 def _compact(ascii_only: bool) -> Encode:
@@ -89,13 +83,3 @@ def _compact(ascii_only: bool) -> Encode:
 
 _PLAIN = _compact(ascii_only=False)
 _ASCII = _compact(ascii_only=True)
-
-
-def _with_long_integers(encode: Encode, plain: object) -> str:
-    """By default, Python refuses to write numbers of thousands of digits."""
-    limit = sys.get_int_max_str_digits()  # type: ignore[attr-defined]
-    sys.set_int_max_str_digits(0)  # type: ignore[attr-defined]
-    try:
-        return encode(plain)
-    finally:
-        sys.set_int_max_str_digits(limit)  # type: ignore[attr-defined]

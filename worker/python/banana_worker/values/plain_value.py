@@ -12,7 +12,7 @@ from banana_worker.failures.sentences import as_sentence, kind_of
 from banana_worker.failures.stack_frame import traceback_without_own_frames
 from banana_worker.process.hint_once import hint_once
 from banana_worker.protocol.errors import ServeError
-from banana_worker.text.json_limits import LONG_DIGITS, TOO_MANY, LongIntegers, digits_of
+from banana_worker.text.json_limits import digits_of, is_too_long
 from banana_worker.values.conversions import Simpler, is_image, png_bytes, simpler
 from banana_worker.values.not_data import NotData
 
@@ -60,7 +60,6 @@ class _Plain:
         # The place of the first number that became None.
         self.not_finite = ""
         self.ancestors: Set[int] = set()
-        self.long_integers = LongIntegers()
 
     def convert(self, value: object, place: str) -> object:
         if value is None or isinstance(value, bool):
@@ -87,8 +86,8 @@ class _Plain:
     def integer(self, value: int, place: str) -> int:
         if self.is_binary and not -(2**63) <= value < 2**64:
             raise _Misplaced(f"{place} is an integer beyond 64 bits; return it as text")
-        if not self.long_integers.admits(digits_of(value)):
-            raise _Misplaced(f"with {place}, the {TOO_MANY}; return them as text")
+        if is_too_long(value):
+            raise _Misplaced(f"{place} is a whole number of some {digits_of(value)} digits; return it as text")
         return value
 
     def inside(self, value: object, place: str) -> object:
@@ -135,7 +134,7 @@ class _Plain:
             return str.__str__(key)
         if key is None or isinstance(key, bool):
             return json.dumps(key)
-        if isinstance(key, int) and digits_of(int(key)) >= LONG_DIGITS:
+        if isinstance(key, int) and is_too_long(int(key)):
             raise _Misplaced(f"{place} has a whole number of some {digits_of(int(key))} digits as a key; make it text")
         if isinstance(key, (int, float)):
             return repr(int(key) if isinstance(key, int) else float(key))
