@@ -41,7 +41,7 @@ export interface ModelFile {
   readonly changedAt: Date;
 }
 
-export interface FoundFiles {
+interface FoundFiles {
   readonly files: readonly ModelFile[];
   /** Names of entries that are neither file nor folder, and of links to folders, which might form a cycle. */
   readonly leftOut: readonly string[];

@@ -11,7 +11,7 @@ export interface BudgetLimits {
   readonly gpuBytes: ((totalBytes: number) => number) | null;
 }
 
-export interface ReadingsListener {
+interface ReadingsListener {
   /** The processes to read: leaders of their groups. */
   groups(): readonly number[];
   /** The groups among them that are workers on a device of which this is true. */

@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 /** Interval of checks of the parent's pid: short compared with a drain, long compared with the cost of a check. */
 const ASK_MS = 200;
 
-export interface Process {
+interface Process {
   /** Arguments, joined by spaces. */
   readonly command: string;
   readonly group: number;

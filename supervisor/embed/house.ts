@@ -10,7 +10,7 @@ import type { Hello, LoadedInfo } from '../../protocol/wire/messages.js';
 import { FunctionCalls } from '../functions/function-calls.js';
 import type { FunctionEvents } from '../functions/function-types.js';
 import { openJobStore } from '../jobs/open-job-store.js';
-import { availableCores } from '../machine/cores.js';
+import { availableCores } from '../machine/host-figures.js';
 import { becomeGuest } from '../machine/guest.js';
 import { CallCounts } from '../metrics/call-counts.js';
 import { HOUSE_METRICS } from '../metrics/house-metrics.js';

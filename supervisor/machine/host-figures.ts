@@ -1,6 +1,7 @@
-/** Reads the use of this machine's CPU, memory and disk. */
+/** Reads the use of this machine's CPU, memory and disk, and counts its cores. */
 import { statfs } from 'node:fs/promises';
-import { cpus, freemem, totalmem } from 'node:os';
+import { cpus, freemem, totalmem, availableParallelism } from 'node:os';
+import { readFileSync } from 'node:fs';
 
 export type HostFigures = Awaited<ReturnType<ReturnType<typeof hostReader>>>;
 
@@ -43,4 +44,22 @@ function cpuTimes(): { busyMs: number; allMs: number } {
 
 function percent(part: number, whole: number): number {
   return whole <= 0 ? 0 : (100 * part) / whole;
+}
+
+/** Number of whole cores that this process may use, by affinity and, on Linux, the container's CPU quota; at least 1. */
+export function availableCores(): number {
+  return Math.max(1, Math.min(availableParallelism(), cgroupQuota() ?? Infinity));
+}
+
+/** cgroup v2: `max 100000` or `150000 100000`. Older Node versions ignore it. */
+function cgroupQuota(): number | null {
+  let text: string;
+  try {
+    text = readFileSync('/sys/fs/cgroup/cpu.max', 'utf8');
+  } catch {
+    return null; // not Linux, or cgroup v1
+  }
+  const [quota, period] = text.trim().split(' ').map(Number);
+  if (quota === undefined || period === undefined || !Number.isFinite(quota / period)) return null;
+  return Math.max(1, Math.floor(quota / period));
 }

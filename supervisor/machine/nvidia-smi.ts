@@ -1,7 +1,6 @@
 /** Asks nvidia-smi for the GPUs of this machine and their use, with a time limit, never during a request. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { findInPath } from './path.js';
-import { readGroup } from './processes.js';
+import { readGroup, findInPath } from './processes.js';
 
 /** The driver may initialise the cards first, which takes seconds on large machines without persistence mode. */
 const LIMIT_MS = 10_000;

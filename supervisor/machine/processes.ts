@@ -1,6 +1,10 @@
-/** Other processes and their groups: their memory, whether they live or are frozen, their start, and signals to them. Mostly Linux. */
-import { readFileSync, readlinkSync } from 'node:fs';
+/**
+ * Other processes and their groups: their memory, whether they live or are frozen, their start, and signals to them. Mostly
+ * Linux. And the programs that they run.
+ */
+import { readFileSync, readlinkSync, existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
 
 /** Sends a signal to the group of a process that was started `detached`. A group that has ended is not an error. */
 export function killGroup(pid: number, signal: NodeJS.Signals): void {
@@ -158,4 +162,10 @@ async function readOrNull(path: string): Promise<string | null> {
 
 function kibOf(text: string, name: string): number {
   return Number(new RegExp(`^${name}:\\s*(\\d+) kB$`, 'm').exec(text)?.[1] ?? 0) * 1024;
+}
+
+/** Looks for a program as a shell does: the path of that of this name in the first folder of PATH that has it; null if none has. */
+export function findInPath(name: string, { PATH = '' }: NodeJS.ProcessEnv): string | null {
+  const folders = PATH.split(delimiter).filter((folder) => folder !== '');
+  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? null;
 }

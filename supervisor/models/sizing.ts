@@ -22,7 +22,7 @@ import type { ModelCore } from './model-resources.js';
 import type { Outcome } from './outcome.js';
 import { whyText, type ScalingChange, type ScalingWhy } from './scaling-changes.js';
 import { isBetween } from './slot-summary.js';
-import { untilQuiet } from './waiters.js';
+import { untilQuiet } from './model-health.js';
 
 /** Pause before the policy is asked again if no worker could leave, because none was free at that moment. */
 const BUSY_PAUSE_MS = 1000;

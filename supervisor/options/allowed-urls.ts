@@ -6,7 +6,7 @@
 import { NotAllowed } from './units.js';
 
 /** The beginning of allowed addresses. */
-export interface UrlEntry {
+interface UrlEntry {
   /** `http:` or `https:`; each matches only itself. */
   readonly protocol: string;
   /** In lower case. Only this exact host matches, not its subdomains. */

@@ -32,7 +32,7 @@ export interface GivenOptions extends GivenApp {
 }
 
 /** Describes an object of options, and its keys, for errors. */
-export interface ObjectPlace {
+interface ObjectPlace {
   where(key: string): string;
   /** Given by a program: durations may be numbers of ms, and workers may be in other languages. */
   readonly isProgram: boolean;

@@ -10,10 +10,10 @@ import type {
 } from '../../protocol/option-types.js';
 import { MAX_CONCURRENCY } from '../../protocol/wire/limits.js';
 import { TASKS } from '../../protocol/wire/messages.js';
-import { availableCores } from '../machine/cores.js';
+import { availableCores } from '../machine/host-figures.js';
 import { parseHost, parsePort } from './address.js';
 import { NO_URLS, parseAllowedUrls } from './allowed-urls.js';
-import { parseKeys } from './api-key.js';
+import { parseKeys, parseWebhookSecrets } from './secrets.js';
 import helpTexts from './help.json' with { type: 'json' };
 import { parseModelName } from './model-name.js';
 import {
@@ -37,7 +37,6 @@ import {
   parseTokens,
   parseWantedModels,
 } from './value-forms.js';
-import { parseWebhookSecrets } from './webhook-signer.js';
 
 /** The form in which the values of an option are written. */
 interface ValueForm<T> {

@@ -42,7 +42,7 @@ function isRedisUrl(text: string): boolean {
   return hostname !== '' && /^\/?\d{0,4}$/.test(pathname) && search === '' && hash === '';
 }
 
-export type Budget = { readonly bytes: number } | { readonly share: number };
+type Budget = { readonly bytes: number } | { readonly share: number };
 
 /** Parses `2gb`, or `50%` of what there is. @throws NotAllowed */
 export function parseBudget(raw: unknown): Budget {

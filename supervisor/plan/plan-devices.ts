@@ -3,7 +3,7 @@ import { totalmem } from 'node:os';
 import { configError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/text/sentences.js';
 import type { BudgetLimits } from '../budget/readings.js';
-import { availableCores } from '../machine/cores.js';
+import { availableCores } from '../machine/host-figures.js';
 import { Devices } from '../machine/placement.js';
 import { discoverGpus, type Discovery, hasNvidiaSmi } from '../machine/nvidia-smi.js';
 import type { ModelOptions, ServerOptions } from '../options/resolve.js';

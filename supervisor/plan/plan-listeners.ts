@@ -2,7 +2,7 @@
 import { configError } from '../../protocol/errors.js';
 import { ApiKeys } from '../http/access/api-keys.js';
 import { isSameAddress, isThisMachine, isUnixSocket, type Address } from '../options/address.js';
-import { readKeyFile } from '../options/api-key.js';
+import { readKeyFile } from '../options/secrets.js';
 import { sourceNameOf, type ResolvedOptions, type ServerOptions } from '../options/resolve.js';
 import { OPTIONS, envName, type OptionName } from '../options/table.js';
 import { planTls, type TlsPlan } from '../options/tls.js';
@@ -17,7 +17,7 @@ export interface ManagementPlan {
   readonly isOpenToAll: boolean;
 }
 
-export interface MetricsPlan {
+interface MetricsPlan {
   /** Served on the server's own address. */
   readonly isOnMain: boolean;
   /** A separate address for metrics; null if there is none. */

@@ -12,7 +12,7 @@ import { environmentOf, spawnWorker, type SpawnOptions, type WorkerProcess } fro
 /** Pause after the death of a spare, whose cause the next one may share. */
 const PAUSE_MS = 10_000;
 
-export interface SpareOptions {
+interface SpareOptions {
   /** Most spares of each program. */
   readonly mostEach: number;
   readonly guard: Pick<OrphanGuard, 'add' | 'remove'>;

@@ -18,7 +18,7 @@ const STREAM_LINGER_MS = 500;
 /** Longest wait for the last output of a dead worker. */
 const LAST_OUTPUT_MS = 50;
 
-export interface WorkerEndListener {
+interface WorkerEndListener {
   /** One of the two signs has come: its stream ended, or its exit is known. */
   onSign(): void;
   /** The process lives, but has closed its connection. */

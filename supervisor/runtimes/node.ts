@@ -2,7 +2,7 @@
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { configError } from '../../protocol/errors.js';
-import { findInPath } from '../machine/path.js';
+import { findInPath } from '../machine/processes.js';
 import type { Sources } from '../watch/file-tree.js';
 import type { Runtime } from './runtime.js';
 

@@ -15,7 +15,7 @@ import { neverStarted, type WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 
-export interface SlotOptions {
+interface SlotOptions {
   readonly index: number;
   readonly placement: Placement;
   /** Name of its model; the gate is fair among models. */

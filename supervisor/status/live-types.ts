@@ -183,7 +183,7 @@ export interface LiveWorker extends Omit<WorkerStatus, 'lastExit'> {
   readonly lastDeath: number | null;
 }
 
-export interface LiveError {
+interface LiveError {
   /** A code of docs/errors.md. */
   readonly code: string;
   /** The app's words. */

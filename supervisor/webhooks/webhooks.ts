@@ -14,7 +14,7 @@ import { asClause } from '../../protocol/text/sentences.js';
 import { MAX_WEBHOOK_RETRIES, MAX_WEBHOOK_TIMEOUT_MS } from '../../protocol/wire/limits.js';
 import { DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, parseWebhookUrl } from '../../protocol/webhooks.js';
 import type { Log } from '../observe/log.js';
-import type { WebhookSigner } from '../options/webhook-signer.js';
+import type { WebhookSigner } from '../options/secrets.js';
 import { VERSION } from '../version.js';
 import { HttpDelivery, nextStep } from './deliver.js';
 import { Receivers, type RECEIVER_LIMITS } from './receivers.js';

@@ -1,7 +1,7 @@
 /** Checks API keys. Several keys are valid at once, so that one can replace another. */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { digestOf, type KeyDigest } from '../../options/api-key.js';
+import { digestOf, type KeyDigest } from '../../options/secrets.js';
 
 export class ApiKeys {
   /** False if no keys are configured: then every client may call. */

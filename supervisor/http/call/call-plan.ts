@@ -59,8 +59,11 @@ export interface CallPlan {
   readonly asciiJson?: boolean;
   /** The error if the app has no such route; SERVE_NOT_FOUND by default. */
   readonly noRoute?: ServeError;
-  /** The call of the app's own route of this path, if it turns out to have one; it takes precedence over this plan. */
-  readonly own?: OwnRoute;
+  /**
+   * The call of the app's own route of this path, and its dialect, if it turns out to have one; it takes precedence over this
+   * plan.
+   */
+  readonly own?: { readonly style: AnswerStyle; readonly plan: NamedPlan };
   /**
    * Extracts the model's input from a body that wraps it; if absent, the whole body is the input. Such a call outlives its
    * client's connection, and the client cannot set a deadline for it.
@@ -70,13 +73,6 @@ export interface CallPlan {
 
 /** The plan of a call whose target is known from its path. */
 export type NamedPlan = CallPlan & { readonly target: NamedTarget };
-
-/** A call of an app's own route. */
-export interface OwnRoute {
-  /** The dialect of the call. */
-  readonly style: AnswerStyle;
-  readonly plan: NamedPlan;
-}
 
 /** A call whose route is known and takes the request; `answer-call.ts` makes a `Call` of it when its body has arrived. */
 export interface RoutedCall {
@@ -90,13 +86,6 @@ export interface RoutedCall {
   readonly job: WishedJob | null;
 }
 
-/** `isNamed`: its client has chosen the id, so calls of this id are one job. `webhook`: empty if there is none. */
-export interface OpenedJob {
-  readonly id: string;
-  readonly isNamed: boolean;
-  readonly webhook: string;
-}
-
 /** The contents of a body that wraps the model's input. */
 export interface OpenedBody {
   readonly input: Buffer;
@@ -105,8 +94,11 @@ export interface OpenedBody {
     Partial<Pick<CallMessage, 'dialectParams'>>;
   /** The key, if the body has one. */
   readonly key: string | null;
-  /** Facts about the job that its client has chosen in the body. */
-  readonly job?: OpenedJob;
+  /**
+   * Facts about the job that its client has chosen in the body. `isNamed`: it has chosen the id, so calls of this id are one
+   * job. `webhook`: empty if there is none.
+   */
+  readonly job?: { readonly id: string; readonly isNamed: boolean; readonly webhook: string };
   /** Answers the client, now or later: the call is stored as a job. */
   answerKept(context: RequestContext, accepted: JobRecord): Promise<void>;
 }

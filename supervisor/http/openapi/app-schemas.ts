@@ -4,7 +4,7 @@
  */
 import type { JsonSchema } from './schemas.js';
 
-export interface AppSchema {
+interface AppSchema {
   readonly schema: JsonSchema;
   /** The components to which the schema refers, by name. */
   readonly components: Readonly<Record<string, object>>;

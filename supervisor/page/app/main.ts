@@ -4,17 +4,20 @@
  */
 import { render } from 'preact';
 import { useEffect, useState, useRef } from 'preact/hooks';
-import { html, h, type VNode } from '../parts/html.js';
+import { html, h, type VNode, stateMark, type Tone } from '../parts/html.js';
 import { LogsView } from '../logs/logs-view.js';
 import { TryView } from '../try/try-view.js';
 import { AlertsView } from '../watch/alerts-view.js';
 import { loadingView } from '../watch/loading.js';
 import { WatchView } from '../watch/watch-view.js';
 import { withHidden } from '../watch/words.js';
-import { useAddress } from './address.js';
-import { header } from './header.js';
+import { useAddress, type View } from './address.js';
 import { startStore, type Store } from './store.js';
-import { keyField } from '../parts/controls.js';
+import { keyField, quietButton } from '../parts/controls.js';
+import { age } from '../parts/format.js';
+import { saveBlob } from '../parts/media.js';
+import { keyHeaders } from '../live/key.js';
+import { serverState } from '../watch/alerts.js';
 
 function Page(): VNode | null {
   const { view, wishes } = useAddress();
@@ -33,10 +36,6 @@ function Page(): VNode | null {
   `;
   return withHidden(viewer?.hidden ?? null, content);
 }
-
-const place = document.getElementById('page');
-if (place === null) throw new Error('index.html has no element for the page');
-render(h(Page, {}), place);
 
 /** Asks for the API key, which every request of the page needs then. */
 function KeyPrompt({ store }: { readonly store: Store }): VNode {
@@ -64,3 +63,62 @@ function KeyPrompt({ store }: { readonly store: Store }): VNode {
     ${wasWrong && html`<p id="key-problem" class="problem" role="alert">The server does not know this key.</p>`}
   </form>`;
 }
+
+const VIEWS: readonly (readonly [View, string])[] = [
+  ['try', 'Try it'],
+  ['watch', 'Watch it'],
+  ['logs', 'Logs'],
+];
+
+/** Name and state of the server, and the way between the views. */
+function header(store: Store, view: View): VNode {
+  return html`<header class="top">
+    <h1><span class="brand" aria-hidden="true"></span>banana-serve</h1>
+    ${stateLine(store)}
+    <nav aria-label="Views">
+      ${VIEWS.map(
+        ([name, title]) =>
+          html`<a href=${`#${name}`} aria-current=${name === view ? 'page' : undefined}>${title}</a>`,
+      )}
+    </nav>
+    <a
+      href="openapi.json"
+      class="api-link"
+      onClick=${(event: Event) => {
+        if (store.key === '') return;
+        event.preventDefault(); // a link can send no key
+        void saveOpenApi();
+      }}
+      >OpenAPI</a
+    >
+    ${store.key !== '' && quietButton('Forget the key', () => store.useKey(''))}
+  </header>`;
+}
+
+/** Saves the OpenAPI document of a server that wants a key for it. */
+async function saveOpenApi(): Promise<void> {
+  const response = await fetch('openapi.json', { headers: keyHeaders() });
+  saveBlob(await response.blob(), 'openapi.json');
+}
+
+const NOT_LIVE: Readonly<Record<Exclude<Store['connection']['state'], 'live'>, [Tone, string]>> = {
+  ended: ['bad', 'ended'],
+  waiting: ['bad', 'not connected'],
+  'needs key': ['warn', 'needs a key'],
+  connecting: ['busy', 'connecting'],
+  hidden: ['off', 'paused'],
+};
+
+function stateLine({ connection: { state }, history }: Store): VNode {
+  const server = history?.server ?? null;
+  if (state !== 'live' || history === null || server === null)
+    return html`<p class="server-state">${stateMark(...NOT_LIVE[state === 'live' ? 'connecting' : state])}</p>`;
+  return html`<p class="server-state">
+    ${stateMark(...serverState(history))}
+    <span class="muted"> for ${age(server.uptimeMs)} · version ${server.version}</span>
+  </p>`;
+}
+
+const place = document.getElementById('page');
+if (place === null) throw new Error('index.html has no element for the page');
+render(h(Page, {}), place);

@@ -1,8 +1,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { LineFilter, NumberedLine } from '../live/log-lines.js';
 import { clock } from '../parts/format.js';
-import { html, type VNode } from '../parts/html.js';
-import { tableHead } from '../parts/layout.js';
+import { html, type VNode, tableHead } from '../parts/html.js';
 
 interface LinesProps {
   readonly lines: readonly NumberedLine[];

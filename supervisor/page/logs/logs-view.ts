@@ -13,8 +13,7 @@ import {
 } from '../live/log-lines.js';
 import { choice, holdButton, quietButton, searchField } from '../parts/controls.js';
 import { plural } from '../parts/format.js';
-import { html, h, type VNode } from '../parts/html.js';
-import { panel } from '../parts/layout.js';
+import { html, h, type VNode, panel } from '../parts/html.js';
 import { HiddenWords } from '../watch/words.js';
 import { LinesTable } from './lines-table.js';
 

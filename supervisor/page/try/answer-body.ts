@@ -5,7 +5,7 @@ import { EventStreamReader } from '../live/event-stream.js';
 import { mediaTypeOf, mediumOf, type Medium } from '../parts/media.js';
 
 /** `lines` and `events` grow while they arrive, and so does `text`; the others are shown when they are whole. */
-export type AnswerKind = 'json' | 'text' | 'lines' | 'events' | 'bytes' | Medium;
+type AnswerKind = 'json' | 'text' | 'lines' | 'events' | 'bytes' | Medium;
 
 export interface StreamItem {
   /** Counts from 1. */

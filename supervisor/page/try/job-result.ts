@@ -1,9 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import { keyHeaders } from '../live/key.js';
 import { duration } from '../parts/format.js';
-import { html, h, type VNode } from '../parts/html.js';
+import { html, h, type VNode, stateMark, type Tone } from '../parts/html.js';
 import { entriesOf, readJson, type JsonNode, type ReadJson } from '../parts/json-text.js';
-import { stateMark, type Tone } from '../parts/layout.js';
 import { JsonTree } from './json-tree.js';
 
 const PAUSE_MS = 1_000;

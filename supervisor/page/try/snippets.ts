@@ -2,9 +2,8 @@
 import { useState } from 'preact/hooks';
 import { KEY_HEADER } from '../live/key.js';
 import { CopyButton, segments } from '../parts/controls.js';
-import { html, h, type VNode } from '../parts/html.js';
+import { html, h, type VNode, panel } from '../parts/html.js';
 import { readJson } from '../parts/json-text.js';
-import { panel } from '../parts/layout.js';
 
 /** A file is what a request says of it; its type is empty if it is unknown. `form`: a multipart form with the file as this field. */
 export type CallBody =

@@ -3,8 +3,7 @@ import type { DialectPath } from '../../status/live-types.js';
 import { keyProtocols } from '../live/key.js';
 import { typed } from '../parts/controls.js';
 import { bytes, clock } from '../parts/format.js';
-import { html, type VNode } from '../parts/html.js';
-import { stateMark } from '../parts/layout.js';
+import { html, type VNode, stateMark } from '../parts/html.js';
 import { urlOf } from './targets.js';
 
 interface News {

@@ -5,7 +5,7 @@
 import type { LiveDeath, LiveModel, LiveServer, LiveWorker } from '../../status/live-types.js';
 import type { History } from '../live/history.js';
 import { age, plural } from '../parts/format.js';
-import type { Tone } from '../parts/layout.js';
+import type { Tone } from '../parts/html.js';
 import { deathText, modelName } from './models.js';
 
 /** One thing that a person has to know before all else. */

@@ -3,8 +3,7 @@ import type { Column, LiveModel, LiveModelHistory, LiveSample } from '../../stat
 import type { History } from '../live/history.js';
 import { checkbox } from '../parts/controls.js';
 import { bytes, count, duration } from '../parts/format.js';
-import { html, h, type VNode } from '../parts/html.js';
-import { panel } from '../parts/layout.js';
+import { html, h, type VNode, panel } from '../parts/html.js';
 import { Chart, type ChartProps } from './chart.js';
 import { modelName } from './models.js';
 

@@ -3,8 +3,7 @@ import type { LiveModel, LiveViewer, LiveWorker } from '../../status/live-types.
 import type { History } from '../live/history.js';
 import { quietButton } from '../parts/controls.js';
 import { age, bytes, count, duration, plural } from '../parts/format.js';
-import { html, h, type VNode } from '../parts/html.js';
-import { factList, panel, stateMark, tableCells, tableHead } from '../parts/layout.js';
+import { html, h, type VNode, factList, panel, stateMark, tableCells, tableHead } from '../parts/html.js';
 import { ManageModel, ManageServer, restartButton } from './manage-view.js';
 import { modelName, modelState, workerNote, workerState } from './models.js';
 import { DeathDetails } from './words.js';

@@ -1,7 +1,7 @@
 /** Facts of models, workers and deaths in the words of the page. */
 import type { LiveDeath, LiveModel, LiveWorker } from '../../status/live-types.js';
 import { age } from '../parts/format.js';
-import type { Tone } from '../parts/layout.js';
+import type { Tone } from '../parts/html.js';
 
 /** `digits`, or `digits 2` if there are several versions. */
 export function modelName({ name, version }: LiveModel, all: readonly LiveModel[]): string {

@@ -6,8 +6,7 @@ import { isFailed, type History } from '../live/history.js';
 import { wordFilter } from '../live/log-lines.js';
 import { checkbox, holdButton, searchField } from '../parts/controls.js';
 import { bytes, clock, duration } from '../parts/format.js';
-import { html, h, type VNode } from '../parts/html.js';
-import { panel, tableCells, tableHead } from '../parts/layout.js';
+import { html, h, type VNode, panel, tableCells, tableHead } from '../parts/html.js';
 import { deathText } from './models.js';
 import { DeathDetails, FailureView } from './words.js';
 

@@ -6,8 +6,7 @@ import { logsAddress } from '../app/address.js';
 import type { History } from '../live/history.js';
 import { CopyButton } from '../parts/controls.js';
 import { age, clock, plural } from '../parts/format.js';
-import { html, h, type VNode } from '../parts/html.js';
-import { factList } from '../parts/layout.js';
+import { html, h, type VNode, factList } from '../parts/html.js';
 
 const Hidden = createContext<HiddenBecause | null>(null);
 

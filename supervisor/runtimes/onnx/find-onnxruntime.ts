@@ -88,7 +88,7 @@ function resolved(from: string, name: string): string | null {
   }
 }
 
-export interface FoundOnnxruntime {
+interface FoundOnnxruntime {
   readonly folder: string;
   /** Its main file, for `require`. */
   readonly main: string;

@@ -52,7 +52,7 @@ function cureOf(tried: readonly InterpreterPlace[], { given }: InterpreterWish):
   return `Tried: ${tried.map(textOf).join(', ')}. Install one, or name it: --python /path/to/python3.`;
 }
 
-export interface Interpreter {
+interface Interpreter {
   /** Absolute path; if the program is a shim, that of the interpreter behind it. */
   readonly path: string;
   /** Such as `3.11.7`. */
@@ -60,7 +60,7 @@ export interface Interpreter {
 }
 
 /** The program does not run, or is not Python. The message is a clause with the reason. */
-export class NoInterpreter extends Error {}
+class NoInterpreter extends Error {}
 
 /** Long, because shims search many folders, perhaps over a network. */
 const LIMIT_MS = 10_000;

@@ -21,7 +21,7 @@ import { KeptJobs } from '../../jobs/kept-jobs.js';
 import { startLimit } from '../../machine/limit-timer.js';
 import type { ManagedModel, Model } from '../../models/model.js';
 import type { ServerResources } from '../../models/model-resources.js';
-import { untilQuiet } from '../../models/waiters.js';
+import { untilQuiet } from '../../models/model-health.js';
 import type { Log } from '../../observe/log.js';
 import { formatMs } from '../../options/units.js';
 import type { ServerPlan } from '../../plan/plan-server.js';
@@ -213,7 +213,7 @@ export class ModelHost {
 
 const UNGUARDED = 'if this server is killed, a worker inside native code ends only when it returns';
 
-export interface Drain extends Required<CloseOptions> {
+interface Drain extends Required<CloseOptions> {
   /** All models; none is added during the drain. */
   readonly models: readonly ManagedModel[];
   readonly log: Pick<Log, 'info' | 'error'>;

@@ -14,7 +14,7 @@ import type { JobStore } from '../../../supervisor/jobs/job-store.js';
 import { KeptJobs } from '../../../supervisor/jobs/kept-jobs.js';
 import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
 import type { Models } from '../../../supervisor/models/models.js';
-import { digestOf } from '../../../supervisor/options/api-key.js';
+import { digestOf } from '../../../supervisor/options/secrets.js';
 
 export interface ServedParts extends Partial<Pick<Backend, 'jobs'>> {
   readonly models: Models;

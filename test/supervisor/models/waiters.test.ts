@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Waiters } from '../../../supervisor/models/waiters.js';
+import { Waiters } from '../../../supervisor/models/model-health.js';
 
 class Model {
   state: 'starting' | 'ready' | 'latched' = 'starting';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { digestOf, parseKeys, readKeyFile } from '../../../supervisor/options/api-key.js';
+import { digestOf, parseKeys, readKeyFile } from '../../../supervisor/options/secrets.js';
 import { readEnvironment } from '../../../supervisor/options/environment.js';
 import { parseOption } from '../../../supervisor/options/resolve.js';
 import { readConfigFile } from '../../../supervisor/options/read-objects.js';

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
 import { NotAllowed } from '../../../supervisor/options/units.js';
-import { parseWebhookSecrets } from '../../../supervisor/options/webhook-signer.js';
+import { parseWebhookSecrets } from '../../../supervisor/options/secrets.js';
 
 /** The key of the Standard Webhooks specification's example. */
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';

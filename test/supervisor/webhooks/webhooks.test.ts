@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Webhook as Verifier } from 'standardwebhooks';
-import { parseWebhookSecrets } from '../../../supervisor/options/webhook-signer.js';
+import { parseWebhookSecrets } from '../../../supervisor/options/secrets.js';
 import {
   Webhooks,
   type Clock,

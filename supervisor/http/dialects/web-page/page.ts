@@ -4,20 +4,20 @@
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import { LIVE_PATH, PAGE_FILES_PATH } from '../../../../protocol/reserved-paths.js';
-import { hiddenBecause } from '../../access/app-words.js';
+import { hiddenBecause, type HiddenBecause } from '../../access/app-words.js';
 import { managementMistake } from '../../access/management-access.js';
-import { refuseRequest, sendPieces } from '../../answer/own-answers.js';
-import { EventStream } from '../../answer/event-stream.js';
+import { refuseRequest, sendPieces, commonHeaders } from '../../answer/own-answers.js';
 import { houseFailure } from '../../answer/house-error.js';
 import { prefersHtml } from '../../answer/koa-answers.js';
-import type { PageFile, PageManagement, ServedPage } from '../../request/served-page.js';
+import type { PageFile, PageManagement, ServedPage, Viewer } from '../../request/served-page.js';
 import type { RequestContext } from '../../request/request-context.js';
-import { queryOf } from '../../socket/request-facts.js';
+import { queryOf, onceClosed } from '../../socket/request-facts.js';
 import { HOUSE_ERROR } from '../../openapi/errors.js';
 import { operationsOf } from '../../openapi/operation.js';
 import { chooseCoding } from '../../socket/compressed-response.js';
 import type { Dialect, Operation } from '../dialect.js';
 import paths from './paths.json' with { type: 'json' };
+import { isThisMachine } from '../../../options/address.js';
 
 const ROOT = '/';
 const FILES_PREFIX = `${PAGE_FILES_PATH}/`;
@@ -124,4 +124,57 @@ function managementOf(context: RequestContext): PageManagement {
 function addVary(response: RequestContext['response'], name: string): void {
   const before = response.getHeader('vary');
   response.setHeader('Vary', before === undefined ? name : `${String(before)}, ${name}`);
+}
+
+/** Server-sent events to one viewer of the live data. The head is sent with the first of them. */
+export class EventStream implements Viewer {
+  readonly hidden: HiddenBecause | null;
+  readonly leavesFirst: boolean;
+  readonly #context: RequestContext;
+
+  constructor(context: RequestContext) {
+    this.#context = context;
+    this.hidden = hiddenBecause(context);
+    this.leavesFirst = !context.hasKey && context.client !== 'unix' && !isThisMachine(context.client);
+  }
+
+  get isFree(): boolean {
+    const { response } = this.#context;
+    return response.writableLength === 0 && !response.destroyed;
+  }
+
+  /** Sends the head, if it was not sent yet. */
+  open(): void {
+    const { response } = this.#context;
+    if (response.headersSent) return;
+    response.writeHead(200, {
+      ...commonHeaders(this.#context),
+      'Content-Type': 'text/event-stream',
+      // No proxy and no compression may hold events back.
+      'Cache-Control': 'no-store, no-transform',
+      'X-Accel-Buffering': 'no',
+    });
+  }
+
+  send(bytes: Buffer): boolean {
+    const { response } = this.#context;
+    if (!this.isFree) return false;
+    this.open();
+    response.write(bytes);
+    return true;
+  }
+
+  /** A client that does not read is cut: the server's end does not wait for it. */
+  end(bytes: Buffer): void {
+    if (this.send(bytes)) this.#context.response.end();
+    else this.cut();
+  }
+
+  cut(): void {
+    this.#context.response.destroy();
+  }
+
+  onceGone(callback: () => void): void {
+    onceClosed(this.#context.request, this.#context.response, callback);
+  }
 }

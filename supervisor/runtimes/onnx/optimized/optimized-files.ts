@@ -19,7 +19,7 @@ const RECORD = 'optimized.json';
 export const OPTIMIZED_FOLDER = /\.onnx\.optimized$/;
 
 /** Lists the files of a folder with their digests. Written last, so a folder without it is not whole. */
-export interface OptimizedRecord {
+interface OptimizedRecord {
   readonly files: Readonly<Record<string, { readonly bytes: number; readonly sha256: string }>>;
 }
 

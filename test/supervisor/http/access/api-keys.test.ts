@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
 import { test } from 'node:test';
 import { ApiKeys, keyOf } from '../../../../supervisor/http/access/api-keys.js';
-import { digestOf } from '../../../../supervisor/options/api-key.js';
+import { digestOf } from '../../../../supervisor/options/secrets.js';
 
 test('without keys everybody is allowed', () => {
   const keys = new ApiKeys([]);

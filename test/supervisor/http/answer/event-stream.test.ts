@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
-import { EventStream } from '../../../../supervisor/http/answer/event-stream.js';
+import { EventStream } from '../../../../supervisor/http/dialects/web-page/page.js';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
 
 class FakeResponse extends EventEmitter {

@@ -8,7 +8,7 @@ import { awaitInfo } from '../../../../supervisor/http/call/await-app.js';
 import { banana } from '../../../../supervisor/http/dialects/banana.js';
 import type { Dialect } from '../../../../supervisor/http/dialects/dialect.js';
 import type { Model } from '../../../../supervisor/models/model.js';
-import { Waiters } from '../../../../supervisor/models/waiters.js';
+import { Waiters } from '../../../../supervisor/models/model-health.js';
 import { eventually } from '../../../helpers/server.js';
 import { NO_PLACE, serveHandler, type ServedParts } from '../serve-handler.js';
 

@@ -4,7 +4,7 @@ import { ApiKeys } from '../../../../supervisor/http/access/api-keys.js';
 import { prefersAsync } from '../../../../supervisor/http/call/find-route.js';
 import { idempotencyKey, wishedJob } from '../../../../supervisor/http/call/wished-job.js';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
-import { digestOf } from '../../../../supervisor/options/api-key.js';
+import { digestOf } from '../../../../supervisor/options/secrets.js';
 
 for (const [prefer, expected] of [
   [undefined, false],
