@@ -7,7 +7,7 @@ import type { ServeError } from '../../protocol/errors.js';
 import type { Call as WireCall, DataPart, ReplyHead } from '../../protocol/wire/messages.js';
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import { leaveToCollector, type Lease } from '../memory/slabs.js';
-import { loggedPath } from '../observe/control-characters.js';
+import { loggedPath } from '../observe/log-text.js';
 import type { BatchWorker } from './batcher.js';
 import { Waiting } from './lines.js';
 import type { BatchRun } from './service-time.js';

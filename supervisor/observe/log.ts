@@ -2,11 +2,10 @@
 import { pino, type LogFn, type Logger } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import type { ServerOptions } from '../options/resolve.js';
-import { escapeControls, indented, withoutControls } from './control-characters.js';
+import { escapeControls, indented, withoutControls, messageOf } from './log-text.js';
 import type { LogFile } from './log-file.js';
 import { showLines, type OutputWriter } from './output-writer.js';
 import type { RecentLines } from './recent-lines.js';
-import { messageOf } from './stacks.js';
 
 /** A pino logger, as far as it is used. */
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'isLevelEnabled'>;

@@ -2,7 +2,7 @@
 import type { PrintOrigin } from '../../protocol/wire/print-mark.js';
 import { LineSplitter } from './line-splitter.js';
 import type { LogFile } from './log-file.js';
-import { messageOf } from './stacks.js';
+import { messageOf } from './log-text.js';
 
 export type StreamName = 'stdout' | 'stderr';
 

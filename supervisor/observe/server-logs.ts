@@ -11,7 +11,7 @@ import { OutputRelay } from './output-relay.js';
 import { OutputWriter, StatusLine, showLines } from './output-writer.js';
 import { printCopies } from './prints.js';
 import { RecentLines } from './recent-lines.js';
-import { escapeControls, indented, withoutControls } from './control-characters.js';
+import { escapeControls, indented, withoutControls } from './log-text.js';
 
 export class ServerLogs {
   readonly writers = { stdout: new OutputWriter(1), stderr: new OutputWriter(2) };

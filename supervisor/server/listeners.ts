@@ -1,7 +1,7 @@
 /**
  * The listeners of a server: the main one, and those of the management API and the metrics if they have their own address.
  * All are opened before anything else is started, so that nothing runs if an address is in use. Requests wait until
- * `answerBy` has set their handlers.
+ * `answerBy` has set their handlers. The file of `--ready-file` has their addresses.
  */
 import type { Server as HttpServer } from 'node:http';
 import type { Backend, Listener, MetricsPage } from '../http/request/request-context.js';
@@ -17,6 +17,9 @@ import type { TlsCredentials } from '../options/tls.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import type { AnswerCounts } from '../status/answer-counts.js';
 import type { Addresses } from '../status/banner.js';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { ServeError, describeThrown } from '../../protocol/errors.js';
+import type { Closing } from './host/closing.js';
 
 const FLAGS: Readonly<Record<Listener, ListenFlags>> = {
   main: MAIN_FLAGS,
@@ -103,4 +106,36 @@ export class Listeners {
   destroy(): void {
     for (const listening of this.#open.values()) listening.destroy();
   }
+}
+
+/**
+ * Writes the file of `--ready-file`, by which a program that starts the server learns that it is ready, and its addresses.
+ * Removes the file of an earlier server, and proves that one can be written; removes it at the end. Returns what writes the
+ * addresses. @throws SERVE_CONFIG
+ */
+export function prepareReadyFile(
+  path: string,
+  closing: Pick<Closing, 'onClose'>,
+  log: Pick<Log, 'error'>,
+): (addresses: Omit<Addresses, 'socketPath'>) => void {
+  const unfinished = `${path}.unfinished`;
+  const remove = (): void => [path, unfinished].forEach((file) => rmSync(file, { force: true }));
+  const textOf = (thrown: unknown): string =>
+    `--ready-file cannot be written: ${describeThrown(thrown).message}`;
+  try {
+    remove();
+    writeFileSync(unfinished, '');
+  } catch (cause) {
+    throw new ServeError('SERVE_CONFIG', textOf(cause), { cause });
+  }
+  closing.onClose(remove);
+  return ({ url, managementUrl, metricsUrl }) => {
+    const facts = { url, managementUrl, metricsUrl, pid: process.pid };
+    try {
+      writeFileSync(unfinished, `${JSON.stringify(facts)}\n`);
+      renameSync(unfinished, path); // a reader never finds a part of the addresses
+    } catch (cause) {
+      log.error(textOf(cause));
+    }
+  };
 }

@@ -31,19 +31,17 @@ import { AnswerCounts } from '../status/answer-counts.js';
 import { logFirstReady, logOpen } from '../status/banner.js';
 import { LiveFeed } from '../status/live/live-feed.js';
 import type { LiveSources } from '../status/live/live-view.js';
-import { modelRecord } from '../status/model-record.js';
 import { readPageFiles } from '../status/page-files.js';
 import { modelReadiness, serverReadiness } from '../status/readiness.js';
 import { endText, type ServerEnd } from '../status/server-status.js';
-import { DELAY_RESOLUTION_MS, serverStatus, type StatusSources } from '../status/snapshot.js';
+import { DELAY_RESOLUTION_MS, serverStatus, type StatusSources, modelRecord } from '../status/snapshot.js';
 import { VERSION } from '../version.js';
 import { Closing, type CloseOptions } from './host/closing.js';
 import { ModelHost } from './host/model-host.js';
 import { jobOutcomes } from './job-outcomes.js';
-import { Listeners } from './listeners.js';
+import { Listeners, prepareReadyFile } from './listeners.js';
 import { StoreLoads } from './models/store-loads.js';
 import { modelsHandle } from './program-management.js';
-import { prepareReadyFile } from './ready-file.js';
 import type { ServerHandle } from './server-handle.js';
 
 /** Multi Model Server prints this line, and scripts that start it wait for it. */

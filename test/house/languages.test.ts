@@ -17,7 +17,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'cli.ts': 'the flags --python and --python-path, `new --python`, and app.py among the default names',
   'command/help.ts': 'the example `new --python`',
   'http/call/task-call.ts': 'the line that an app needs, in either language',
-  'observe/stacks.ts': 'where a traceback has its last line and its chain',
+  'observe/log-text.ts': 'where a traceback has its last line and its chain',
   'options/read-objects.ts': "an example of a program of the user's own",
   'options/table.ts': 'the option --python',
   'options/value-forms.ts': 'a variable of an image, which is no secret',

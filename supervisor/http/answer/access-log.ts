@@ -12,7 +12,7 @@ import { clientOf, firstId, writtenPath } from '../socket/request-facts.js';
 import type { RequestContext, CountedRequest, RequestObserver } from '../request/request-context.js';
 import { LineLimit, probeAnswers } from '../../observe/line-limit.js';
 import type { Log } from '../../observe/log.js';
-import { loggedPath } from '../../observe/control-characters.js';
+import { loggedPath } from '../../observe/log-text.js';
 
 export class AccessLog implements Partial<RequestObserver> {
   readonly #log: Log;

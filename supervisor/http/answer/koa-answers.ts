@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { ServeError, describeThrown } from '../../../protocol/errors.js';
 import type { Log } from '../../observe/log.js';
-import { loggedPath } from '../../observe/control-characters.js';
+import { loggedPath } from '../../observe/log-text.js';
 import { inTurns } from '../json/slices.js';
 import { writtenPath } from '../socket/request-facts.js';
 import { turns } from '../socket/shared-turns.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { messageOf, shortChain } from '../../../supervisor/observe/stacks.js';
+import { messageOf, shortChain } from '../../../supervisor/observe/log-text.js';
 
 const TRACEBACK = `Traceback (most recent call last):
   File "/srv/app.py", line 31, in inference

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { prepareReadyFile } from '../../../supervisor/server/ready-file.js';
+import { prepareReadyFile } from '../../../supervisor/server/listeners.js';
 
 const ADDRESSES = { url: 'http://127.0.0.1:5', managementUrl: null, metricsUrl: 'http://127.0.0.1:6' };
 

@@ -2,11 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import {
-  findOptimized,
-  optimizeAdvice,
-  type FoundGraph,
-} from '../../../../supervisor/runtimes/onnx/optimized/find-optimized.js';
+import { findOptimized, optimizeAdvice, type FoundGraph } from '../../../../supervisor/runtimes/onnx/onnx.js';
 import {
   folderNameOf,
   keyOf,

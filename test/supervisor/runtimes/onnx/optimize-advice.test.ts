@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { optimizeAdvice } from '../../../../supervisor/runtimes/onnx/optimized/find-optimized.js';
+import { optimizeAdvice } from '../../../../supervisor/runtimes/onnx/onnx.js';
 import { identity, writeOnnx } from '../../../helpers/onnx-model.js';
 import { appFolder } from '../../../worker/app-folder.js';
 
