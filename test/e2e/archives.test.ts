@@ -480,7 +480,7 @@ test(
 );
 
 test(
-  'after 12 registrations and removals of an archive of 10 MB, disk and memory are as after the first',
+  'after 8 registrations and removals of an archive of 10 MB, disk and memory are as after the first',
   { timeout: 600_000 },
   async (t) => {
     const content = randomFillSync(Buffer.alloc(10_000_000));
@@ -492,10 +492,10 @@ test(
       assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
       await untilUnpacked(place, 0);
     };
-    for (let i = 0; i < 3; i++) await comeAndGo();
+    for (let i = 0; i < 2; i++) await comeAndGo();
     const before = (await server.status()).front.rssBytes;
     const descriptors = readdirSync(`/proc/${server.pid}/fd`).length;
-    for (let i = 0; i < 9; i++) await comeAndGo();
+    for (let i = 0; i < 6; i++) await comeAndGo();
     await server.until(({ front }) => front.rssBytes <= before + 50_000_000, 60_000);
     const isAsBefore = (): boolean => readdirSync(`/proc/${server.pid}/fd`).length <= descriptors;
     await eventually(isAsBefore, 60_000, () => 'descriptors stay open');

@@ -19,6 +19,7 @@ import { callAsync, cancelJob, jobEnd, jobPage, startAsync } from '../helpers/jo
 import { startJob } from '../helpers/potassium.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { needs } from '../helpers/needs.js';
+import { serveHere, type ServedHere } from '../helpers/served-here.js';
 import { withoutPackage } from '../helpers/without-package.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { CLI, call, eventually, runCommand, startServer, type Server } from '../helpers/server.js';
@@ -44,6 +45,12 @@ class JobServers {
   start(args: readonly string[] = []): Promise<Server> {
     const all = ['--jobs', `local:${this.folder}`, '--drain-lag', '0s', ...args];
     return startServer(this.#app, { t: this.#t, env: { ...this.cues.env, ...this.#env }, args: all });
+  }
+
+  /** Starts it in this process: one that no test kills. */
+  startHere(): Promise<ServedHere> {
+    const args = ['--jobs', `local:${this.folder}`, '--drain-lag', '0s'];
+    return serveHere(this.#t, this.#app, { cues: this.cues, env: this.#env, args });
   }
 }
 
@@ -114,22 +121,22 @@ withOneRuntime(({ app }) => {
   test('SIGTERM: what runs ends, what waits is kept and runs after the restart', LIMIT, async (t) => {
     const servers = new JobServers(t, app('jobs'));
     const { cues } = servers;
-    let server = await servers.start();
-    const runs = await startAsync(server, '/', { until: 'go on', deaf: true }, { 'x-request-id': 'runs' });
+    const first = await servers.start();
+    const runs = await startAsync(first, '/', { until: 'go on', deaf: true }, { 'x-request-id': 'runs' });
     await cues.untilNoted('begun runs 1');
-    const waits = await startAsync(server, '/', {}, { 'x-request-id': 'waits' });
-    const asked = jobPage(server, waits, '?wait=30s');
-    server.process.kill('SIGTERM');
+    const waits = await startAsync(first, '/', {}, { 'x-request-id': 'waits' });
+    const asked = jobPage(first, waits, '?wait=30s');
+    first.process.kill('SIGTERM');
     assert.equal((await asked).state, 'queued', 'who waits is told what is known');
     cues.give('go on');
-    assert.deepEqual(await server.ended, { code: 0, signal: null });
-    assert.doesNotMatch(server.stderr(), /cut off|failed/);
-    assert.match(server.stderr(), /draining \(at most 25 s\); waits for 1 call running, 1 worker to stop/);
+    assert.deepEqual(await first.ended, { code: 0, signal: null });
+    assert.doesNotMatch(first.stderr(), /cut off|failed/);
+    assert.match(first.stderr(), /draining \(at most 25 s\); waits for 1 call running, 1 worker to stop/);
     assert.deepEqual(
       cues.notes().filter((line) => line.startsWith('begun')),
       ['begun runs 1'],
     );
-    server = await servers.start();
+    const server = await servers.startHere();
     assert.deepEqual(
       [(await jobPage(server, runs)).state, (await jobEnd(server, waits)).state],
       ['succeeded', 'succeeded'],
@@ -143,22 +150,22 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const servers = new JobServers(t, app('jobs'));
       const { cues } = servers;
-      let server = await servers.start(['--workers', '2', '--drain-timeout', '3s']);
-      const lost = await startAsync(server, '/', { until: 'never', deaf: true }, { 'x-request-id': 'lost' });
+      const first = await servers.start(['--workers', '2', '--drain-timeout', '3s']);
+      const lost = await startAsync(first, '/', { until: 'never', deaf: true }, { 'x-request-id': 'lost' });
       const again = await startAsync(
-        server,
+        first,
         '/again',
         { until: 'go on', deaf: true },
         { 'x-request-id': 'again' },
       );
       await cues.untilNoted('begun lost 1');
       await cues.untilNoted('begun again 1');
-      server.process.kill('SIGTERM');
-      assert.equal((await server.ended).code, 5);
-      const [cut] = /background jobs cut off: .*/.exec(server.stderr()) ?? [];
-      assert.ok(cut?.includes(lost) === true && cut.includes(again), server.stderr());
+      first.process.kill('SIGTERM');
+      assert.equal((await first.ended).code, 5);
+      const [cut] = /background jobs cut off: .*/.exec(first.stderr()) ?? [];
+      assert.ok(cut?.includes(lost) === true && cut.includes(again), first.stderr());
       cues.give('go on');
-      server = await servers.start();
+      const server = await servers.startHere();
       const ends = [await jobEnd(server, lost), await jobEnd(server, again)];
       assert.deepEqual(
         ends.map(({ state, attempts }) => [state, attempts]),
@@ -176,21 +183,21 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const servers = new JobServers(t, app('jobs'));
-      let server = await servers.start();
-      await server.untilPrinted(/worker 0 is ready/);
-      const { pid } = (await server.status()).model.workers[0] as { pid: number };
+      const first = await servers.start();
+      await first.untilPrinted(/worker 0 is ready/);
+      const { pid } = (await first.status()).model.workers[0] as { pid: number };
       process.kill(pid, 'SIGSTOP');
-      const id = await startAsync(server, '/', {});
+      const id = await startAsync(first, '/', {});
       await eventually(
-        async () => (await jobPage(server, id)).state === 'running',
+        async () => (await jobPage(first, id)).state === 'running',
         10_000,
-        () => server.stderr(),
+        () => first.stderr(),
       );
-      server.process.kill('SIGTERM');
-      await server.untilPrinted(/draining/);
-      server.process.kill('SIGTERM');
-      assert.equal((await server.ended).code, 143);
-      server = await servers.start();
+      first.process.kill('SIGTERM');
+      await first.untilPrinted(/draining/);
+      first.process.kill('SIGTERM');
+      assert.equal((await first.ended).code, 143);
+      const server = await servers.startHere();
       const { state, attempts } = await jobEnd(server, id);
       assert.deepEqual([state, attempts], ['succeeded', 1]);
       await server.stop();
@@ -235,7 +242,7 @@ withOneRuntime(({ app }) => {
       () => first.stderr(),
     );
     await killed(first);
-    const server = await servers.start();
+    const server = await servers.startHere();
     await receiver.until(1);
     assert.match(String(receiver.arrivals[0]?.body), /SERVE_WORKER_LOST/);
     assert.equal((await jobPage(server, id)).state, 'lost');
@@ -244,7 +251,7 @@ withOneRuntime(({ app }) => {
 
   test('a start that cannot have its jobs ends with 2, and says what to do', LIMIT, async (t) => {
     const servers = new JobServers(t, app('jobs'));
-    const first = await servers.start();
+    const first = await servers.startHere();
     const { folder } = servers;
     const refused = async (args: readonly string[], command?: string): Promise<string> => {
       const { ended, stderr } = runCommand([app('jobs'), '--port', '0', ...args], {
@@ -302,7 +309,7 @@ withOneRuntime(({ app }) => {
       const [, command = ''] = /cannot be read, after: (mv .*)\.\n$/.exec(stderr()) ?? [];
       assert.notEqual(command, '', stderr());
       execFileSync('sh', ['-c', command]);
-      const server = await servers.start();
+      const server = await servers.startHere();
       const kept = await Promise.all(ids.map(async (id) => (await fetch(`${server.url}/_k/jobs/${id}`)).ok));
       const until = kept.indexOf(false);
       assert.deepEqual(

@@ -8,6 +8,7 @@ import { logLines } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
+import { serveHere, shareHere } from '../helpers/served-here.js';
 import { call, fixture, startServer, type Answer, type Server, type Status } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -323,16 +324,11 @@ function form(fields: Readonly<Record<string, string | Blob>>): FormData {
 
 describe('a server of one app that wants a key', LIMIT, () => {
   const KEY = { ...JSON_TYPE, 'x-banana-api-key': 'k' };
-  let server: Server;
-  before(async () => {
-    server = await startServer(fixture('echoes.mjs'), { args: ['--api-key', 'k'], key: 'k' });
-    await server.until(({ state }) => state === 'ready');
-  });
-  after(() => server.stop());
+  const shared = shareHere(fixture('echoes.mjs'), { args: ['--api-key', 'k'] });
 
   test('invocations without a name are its own', async () => {
     for (const path of ['/invocations', '/invocations?other=1'])
-      assert.equal((await call(server.url + path, '5', KEY)).text, '5');
+      assert.equal((await call(shared.server.url + path, '5', KEY)).text, '5');
   });
 
   test('no call and no description is to be had without the key, and no model is named', async () => {
@@ -342,7 +338,9 @@ describe('a server of one app that wants a key', LIMIT, () => {
       ['OPTIONS', '/predictions/echoes'],
       ['GET', '/api-description'],
     ] as const) {
-      const answer = await call(server.url + path, method === 'POST' ? '1' : null, JSON_TYPE, { method });
+      const answer = await call(shared.server.url + path, method === 'POST' ? '1' : null, JSON_TYPE, {
+        method,
+      });
       assert.equal(
         said(answer),
         '401 InvalidKeyException: Token Authorization failed. Token either incorrect, expired, or not provided correctly. Send it as Authorization: Bearer {key}.',
@@ -353,7 +351,7 @@ describe('a server of one app that wants a key', LIMIT, () => {
 
   for (const method of ['GET', 'POST', 'HEAD', 'OPTIONS'])
     test(`${method} /ping needs no key`, async () => {
-      const { status, text } = await call(`${server.url}/ping`, null, {}, { method });
+      const { status, text } = await call(`${shared.server.url}/ping`, null, {}, { method });
       assert.equal(status, 200);
       assert.equal(text, method === 'HEAD' ? '' : '{\n  "status": "Healthy"\n}\n');
     });
@@ -366,7 +364,7 @@ test(
     const cues = makeCues(t);
     cues.give('import may not end');
     const args = models({ held: fixture('has-mms-routes.mjs') });
-    const server = await startServer(fixture('echoes.mjs'), { t, args, env: cues.env });
+    const server = await serveHere(t, fixture('echoes.mjs'), { args, cues });
     const ping = async (): Promise<string> =>
       (await call(`${server.url}/ping`, null, {}, { method: 'GET' })).text;
     await server.until(({ models }) => models[0]?.state === 'ready');
@@ -419,13 +417,13 @@ test('a server that is Unhealthy answers 200 when started with --ping always-200
   const cues = makeCues(t);
   cues.give('import may not end');
   const args = ['--ping', 'always-200'];
-  const server = await startServer(fixture('has-mms-routes.mjs'), { t, args, env: cues.env });
+  const server = await serveHere(t, fixture('has-mms-routes.mjs'), { args, cues });
   await assertUnhealthy(server, 200);
   cues.give('import may end');
   await server.stop();
 });
 
-async function assertUnhealthy(server: Server, status: number): Promise<void> {
+async function assertUnhealthy(server: Pick<Server, 'url'>, status: number): Promise<void> {
   const answer = await call(`${server.url}/ping`, null, {}, { method: 'GET' });
   assert.deepEqual([answer.status, answer.text], [status, '{\n  "status": "Unhealthy"\n}\n']);
   assert.equal(answer.headers.get('connection'), status === 503 ? 'close' : 'keep-alive');

@@ -1,9 +1,10 @@
 /** A custom service of Multi Model Server, called by the paths of that server and by those of the house. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { call, startServer, type Answer, type Server } from '../helpers/server.js';
+import { serveHere, shareHere } from '../helpers/served-here.js';
+import { call, type Answer } from '../helpers/server.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
@@ -14,16 +15,10 @@ interface Shown {
 
 withEachRuntime(({ app }) => {
   describe('a custom service', { timeout: 300_000 }, () => {
-    let server: Server;
-    before(async () => {
-      const args = ['--name', 'cats', '--max-body', '1mb'];
-      server = await startServer(app('mms-service'), { args });
-      await server.until(({ state }) => state === 'ready');
-    });
-    after(() => server.stop());
+    const shared = shareHere(app('mms-service'), { args: ['--name', 'cats', '--max-body', '1mb'] });
 
     const send = (path: string, body: string | Uint8Array, headers: Record<string, string> = JSON_TYPE) =>
-      call(server.url + path, body, headers);
+      call(shared.server.url + path, body, headers);
     const wish = (what: string, path = '/predictions/cats'): Promise<Answer> =>
       send(path, JSON.stringify({ do: what }));
 
@@ -70,7 +65,7 @@ withEachRuntime(({ app }) => {
     });
 
     test("an item's own status, phrase, type and headers reach the client, but not against the cache", async () => {
-      const response = await fetch(`${server.url}/predictions/cats`, {
+      const response = await fetch(`${shared.server.url}/predictions/cats`, {
         method: 'POST',
         headers: JSON_TYPE,
         body: '{"do":"status"}',
@@ -114,7 +109,7 @@ withEachRuntime(({ app }) => {
     { timeout: 240_000 },
     async (t) => {
       const cues = makeCues(t);
-      const server = await startServer(app('forgets-bodies'), { t, env: cues.env });
+      const server = await serveHere(t, app('forgets-bodies'), { cues });
       for (const how of ['answers', 'promises', 'streams', 'throws', 'rejects']) {
         const { status } = await call(`${server.url}/predictions/forgets-bodies`, JSON.stringify({ how }));
         assert.equal(status, /throws|rejects/.test(how) ? 503 : 200);

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { ROOT, call, startServer } from '../helpers/server.js';
+import { serveHere } from '../helpers/served-here.js';
+import { ROOT, call } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 const PAGE = readFileSync(`${ROOT}docs/models.md`, 'utf8');
@@ -43,7 +44,7 @@ test('the program on the page prints the lines of its comments', LIMIT, async (t
 test('the config file on the page serves three models', LIMIT, async (t) => {
   const folder = project(t, ['app.ts', 'words.ts', 'digits/app.ts']);
   writeFileSync(join(folder, 'banana.json'), block('json'));
-  const server = await startServer(null, { t, cwd: folder });
+  const server = await serveHere(t, null, { cwd: folder });
   await server.until(({ models }) =>
     models.every(({ workers }) => workers.every(({ state }) => state === 'idle')),
   );
@@ -71,10 +72,10 @@ test('the commands on the page start the models that they name', LIMIT, async (t
   assert.equal(commands.length, 2);
   const folder = project(t, ['app.ts', 'words.ts', 'digits/app.ts']);
   for (const args of commands) {
-    const server = await startServer(null, { t, cwd: folder, args });
+    const isNamed = args[0] === './app.ts';
+    const server = await serveHere(t, isNamed ? './app.ts' : null, { cwd: folder, args });
     await server.until(({ state }) => state === 'ready');
     assert.equal((await call(`${server.url}/models/words/`, '{}')).json(), 'words.ts');
-    const isNamed = args[0] === './app.ts';
     assert.equal((await call(server.url, '{}')).status, isNamed ? 200 : 404);
     await server.stop();
   }
@@ -85,7 +86,7 @@ test('the command of the model store on the page serves the models on the page',
   assert.equal(command, 'banana-serve');
   const folder = project(t, ['models/res-net.v2/app.ts', 'models/words.ts']);
   const args = [...words, '--management-port', '0'];
-  const server = await startServer(null, { t, cwd: folder, args });
+  const server = await serveHere(t, null, { cwd: folder, args });
   const { models } = await server.until(({ state }) => state === 'ready');
   assert.deepEqual(
     models.map(({ name, version }) => [name, version]),
