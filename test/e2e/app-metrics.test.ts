@@ -1,20 +1,14 @@
-/** `ctx.metrics` of each kind of app, as a scrape of the real command shows it. */
+/** `ctx.metrics` of each kind of app, as a scrape shows it. */
 import assert from 'node:assert/strict';
-import { after, describe, test, type TestContext } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { editedApp, type Ending } from '../helpers/edited-app.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { untilScraped } from '../helpers/scrape.js';
-import { fixture, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { serveHere, shareHere } from '../helpers/served-here.js';
+import { fixture, runCommand } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
-
-async function start(t: TestContext, app: string, options: StartOptions = {}): Promise<Server> {
-  const server = await startServer(app, { t, args: ['--metrics'], ...options });
-  await server.until(({ state }) => state === 'ready');
-  return server;
-}
 
 type Sources = Readonly<Record<Language, string>>;
 
@@ -76,7 +70,7 @@ withEachRuntime(({ language, app }) => {
   describe('ctx.metrics', LIMIT, () => {
     test('counters and histograms add up over restarts, gauges are those of the workers that live', async (t) => {
       const args = ['--metrics', '--workers', '2'];
-      const server = await start(t, app('measures'), { args, expectedRestarts: 1 });
+      const server = await serveHere(t, app('measures'), { args, expectedRestarts: 1 });
       await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
       for (let i = 0; i < 4; i += 1) await ask(server, { labels: { language: 'en' } });
       await untilScraped(server.url, (one) => one.sum('words') === 4);
@@ -107,7 +101,7 @@ withEachRuntime(({ language, app }) => {
       service: ownApp({ after }, SERVICE),
     };
     const args = Object.entries(models).flatMap(([name, path]) => ['--model', `${name}=${path}`]);
-    const shared = shareServer(null, { args: ['--metrics', '--expose-errors', ...args] });
+    const shared = shareHere(null, { args: ['--metrics', '--expose-errors', ...args] });
     const of = (name: keyof typeof models): { url: string } => ({
       url: `${shared.server.url}/models/${name}/`,
     });
@@ -159,7 +153,7 @@ export const app = new Potassium('own').init((workerNum, { metrics }) => {
   return {};
 });\n`,
   });
-  const server = await start(t, app.path('app.mjs'));
+  const server = await serveHere(t, app.path('app.mjs'), { args: ['--metrics'] });
   await untilScraped(server.url, (one) => one.sum('loads') === 1);
   await server.stop();
 });

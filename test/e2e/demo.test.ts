@@ -78,22 +78,17 @@ describe('the demo', { timeout: 480_000 }, () => {
     await nothingLeft(demo);
   });
 
-  for (const moment of ['O later', 'kill '])
-    test(
-      `at a terminal, Ctrl-C leaves nothing behind: at "${moment}"`,
-      { skip: needs('script') },
-      async (t) => {
-        const shell = `'${process.execPath}' '${CLI}' demo`;
-        const demo = startMarked(t, ['script', '-qefc', shell, '/dev/null']);
-        await eventually(
-          () => demo.text().includes(moment),
-          120_000,
-          () => demo.text(),
-        );
-        demo.child.stdin.write('\x03');
-        await demo.ended;
-        assert.doesNotMatch(demo.text(), /one small call +\d/);
-        await nothingLeft(demo);
-      },
+  test('at a terminal, Ctrl-C leaves nothing behind', { skip: needs('script') }, async (t) => {
+    const shell = `'${process.execPath}' '${CLI}' demo`;
+    const demo = startMarked(t, ['script', '-qefc', shell, '/dev/null']);
+    await eventually(
+      () => demo.text().includes('kill '), // some of its models have ended, some run
+      120_000,
+      () => demo.text(),
     );
+    demo.child.stdin.write('\x03');
+    await demo.ended;
+    assert.doesNotMatch(demo.text(), /one small call +\d/);
+    await nothingLeft(demo);
+  });
 });

@@ -4,12 +4,18 @@ import { test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { call, eventually, fixture, startServer, type Server } from '../helpers/server.js';
+import { serveHere } from '../helpers/served-here.js';
+import { call, eventually, fixture } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
 /** Connections that each announce 99 MB, of which one byte comes. */
-async function drip(t: TestContext, server: Server, count: number, path = '/'): Promise<RawConnection[]> {
+async function drip(
+  t: TestContext,
+  server: { readonly url: string },
+  count: number,
+  path = '/',
+): Promise<RawConnection[]> {
   const drippers = await Promise.all(Array.from({ length: count }, () => RawConnection.open(server)));
   t.after(() => drippers.forEach((dripper) => dripper.destroy()));
   for (const dripper of drippers)
@@ -21,7 +27,7 @@ test(
   'six bodies of 99 MB that drip: their bytes count as they arrive, and others are served',
   LIMIT,
   async (t) => {
-    const server = await startServer(fixture('works.mjs'), { t, env: makeCues(t).env });
+    const server = await serveHere(t, fixture('works.mjs'), { cues: makeCues(t) });
     await drip(t, server, 6);
     const { model } = await server.until(({ model: { queue } }) => queue.arriving === 6 && queue.bytes === 6);
     assert.equal(model.queue.maxBytes, 512 * 1024 * 1024);
@@ -32,7 +38,7 @@ test(
 );
 
 test('a body in 300,000 chunks of one byte is taken, and the worker serves on', LIMIT, async (t) => {
-  const server = await startServer(fixture('works.mjs'), { t, env: makeCues(t).env });
+  const server = await serveHere(t, fixture('works.mjs'), { cues: makeCues(t) });
   const connection = await RawConnection.open(server);
   t.after(() => connection.destroy());
   connection.send(
@@ -46,9 +52,8 @@ test('a body in 300,000 chunks of one byte is taken, and the worker serves on', 
 });
 
 test('when drippers take every place, newcomers get one and the drippers lose theirs', LIMIT, async (t) => {
-  const server = await startServer(fixture('works.mjs'), {
-    t,
-    env: makeCues(t).env,
+  const server = await serveHere(t, fixture('works.mjs'), {
+    cues: makeCues(t),
     args: ['--queue-size', '8'],
   });
   await server.until(({ state }) => state === 'ready');
@@ -65,11 +70,9 @@ test('when drippers take every place, newcomers get one and the drippers lose th
 });
 
 test('clients without a key that drip keep no gateway client out', LIMIT, async (t) => {
-  const server = await startServer(fixture('works.mjs'), {
-    t,
-    env: makeCues(t).env,
+  const server = await serveHere(t, fixture('works.mjs'), {
+    cues: makeCues(t),
     args: ['--api-key', 'secret'],
-    key: 'secret',
   });
   await drip(t, server, 64, '/start/v4/');
   const start = JSON.stringify({ id: 'a', apiKey: 'secret', modelKey: 'm', modelInputs: {} });

@@ -3,13 +3,14 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
+import { serveHere } from '../helpers/served-here.js';
 import { startServer, type Server } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 240_000 };
 
 async function ask(
-  server: Server,
+  server: Pick<Server, 'url'>,
   method: string,
   target: string,
   headers: readonly string[] = [],
@@ -92,7 +93,7 @@ withOneRuntime(({ app }) => {
   });
 
   test('no way of writing a path gets around the keys', LIMIT, async (t) => {
-    const server = await startServer(app('named-paths'), { t, args: ['--api-key', 'k'], key: 'k' });
+    const server = await serveHere(t, app('named-paths'), { args: ['--api-key', 'k'] });
     await server.until(({ state }) => state === 'ready');
     for (const target of [
       '/%73tatus',

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { needs } from '../helpers/needs.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { CLI, call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -173,7 +173,7 @@ function withMemoryEvents(t: TestContext): { command: string; count(oomKills: nu
 
 const HAS_CGROUPS = existsSync('/sys/fs/cgroup') ? false : 'there is no /sys/fs/cgroup';
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   test(
     'a call whose worker the kernel kills is 507 if its cgroup counts one more, and 500 if not',
     { ...LIMIT, skip: HAS_CGROUPS || needs('unshare', 'root') },

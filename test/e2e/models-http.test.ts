@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { withOneRuntime } from '../helpers/runtimes.js';
+import { shareHere } from '../helpers/served-here.js';
 import { call, startServer, type Server } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
@@ -92,23 +93,18 @@ withOneRuntime(({ app }) => {
   describe('a server that was given no app', LIMIT, () => {
     const NAMES = /echo|kinds/;
     const headers = { 'x-banana-api-key': 'k' };
-    let server: Server;
-    before(async () => {
-      const args = [...NAMED.slice(2), '--api-key', 'k'];
-      server = await startServer(`--model=${NAMED[1]}`, { args, key: 'k' });
-    });
-    after(() => server.stop());
+    const shared = shareHere(null, { args: [...NAMED, '--api-key', 'k'] });
 
     test('answers for its named models only', async () => {
-      assert.equal((await call(`${server.url}/models/echo/`, '1', headers)).text, '1');
+      assert.equal((await call(`${shared.server.url}/models/echo/`, '1', headers)).text, '1');
       for (const path of ['/', '/anything'])
         assert.match(
-          await codeOf(server.url + path, { method: 'POST', body: '{}', headers }),
+          await codeOf(shared.server.url + path, { method: 'POST', body: '{}', headers }),
           /^404 SERVE_NOT_FOUND: There is no POST .* here\. The models of this server answer at \/models\/echo\/, \/models\/kinds\/\.$/,
         );
-      const status = await codeOf(`${server.url}/_k/status`, { headers });
+      const status = await codeOf(`${shared.server.url}/_k/status`, { headers });
       assert.match(status, /^404 SERVE_MODEL_NOT_FOUND: .*echo, kinds/);
-      const { text } = await call(`${server.url}/start/v4/`, '{"modelInputs":1}', headers);
+      const { text } = await call(`${shared.server.url}/start/v4/`, '{"modelInputs":1}', headers);
       assert.match(
         text,
         /inference server error: The request names no model, and no model answers.*echo, kinds/,
@@ -117,13 +113,13 @@ withOneRuntime(({ app }) => {
 
     test('names none of them to a client without a key', async () => {
       assert.equal(
-        await codeOf(`${server.url}/readyz/nobody`, {}),
+        await codeOf(`${shared.server.url}/readyz/nobody`, {}),
         '404 SERVE_MODEL_NOT_FOUND: No such model.',
       );
       for (const path of ['/', '/models/nobody/', '/_k/status'])
-        assert.match(await codeOf(server.url + path), /^401 SERVE_UNAUTHORIZED/);
+        assert.match(await codeOf(shared.server.url + path), /^401 SERVE_UNAUTHORIZED/);
       for (const body of ['{}', '{"modelKey":"nobody"}'])
-        assert.doesNotMatch((await call(`${server.url}/start/v4/`, body)).text, NAMES);
+        assert.doesNotMatch((await call(`${shared.server.url}/start/v4/`, body)).text, NAMES);
     });
   });
 });
