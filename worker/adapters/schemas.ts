@@ -28,16 +28,20 @@ export function besideSignature(what: string): TypeError {
   return new TypeError(`${what}; keep one of them: a signature describes tensors, a schema JSON`);
 }
 
-/** Returns the input as its schema returns it, or a promise of that. @throws SERVE_INPUT_INVALID (or rejects with it) */
-export function acceptedInput(schema: StandardSchema, input: unknown): unknown {
-  return validated(schema, input, inputInvalid);
+/**
+ * Returns the input as its schema returns it, or a promise of that; unchanged without a schema. @throws SERVE_INPUT_INVALID
+ * (or rejects with it)
+ */
+export function acceptedInput(schema: StandardSchema | undefined, input: unknown): unknown {
+  return schema === undefined ? input : validated(schema, input, inputInvalid);
 }
 
 /**
- * Returns the answer as its schema returns it, or a promise of that. Streams, bytes, errors, and a Response that is not JSON
+ * Returns the answer as its schema returns it, or a promise of that; unchanged without a schema. Streams, bytes, errors, and a Response that is not JSON
  * with a status from 200 to 299, are returned as they are. @throws SERVE_OUTPUT_INVALID (or rejects with it)
  */
-export function acceptedOutput(schema: StandardSchema, output: unknown): unknown {
+export function acceptedOutput(schema: StandardSchema | undefined, output: unknown): unknown {
+  if (schema === undefined) return output;
   if (isThenable(output)) return output.then((value) => acceptedOutput(schema, value));
   if (isResponse(output)) return isJsonSuccess(output) ? acceptedResponse(schema, output) : output;
   if (isPotassiumResponse(output)) return acceptedReply(schema, replyOfResponse(output));

@@ -26,7 +26,7 @@ function exchange(call: Call, { tokenInput }: DescribedApp): Exchange {
     },
 
     write: (answer) =>
-      resultOf(answer, call, 'embeddings', (value, { model, tokens }) => {
+      resultOf(answer, call, 'embeddings', (value, model, tokens) => {
         const { data, shape } = numbersOf(value, 'embeddings');
         const [count, size = 0] = shape;
         if (shape.length !== 2 || count !== texts || size === 0)

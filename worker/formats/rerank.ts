@@ -28,7 +28,7 @@ function exchange(call: Call): Exchange {
     },
 
     write: (answer) =>
-      resultOf(answer, call, 'scores', (value, { model, tokens }) => {
+      resultOf(answer, call, 'scores', (value, model, tokens) => {
         const { data, shape } = numbersOf(value, 'scores');
         const count = documents.length;
         if (shape.length !== 1 || shape[0] !== count)

@@ -47,21 +47,16 @@ export function numbersOf(
   return { data: doubles, shape };
 }
 
-interface Facts {
-  readonly model: string;
-  /** The tokens of all texts, if the app has counted them. */
-  readonly tokens?: number;
-}
-
 /**
- * Writes the app's value by `encode`; the app may return it as the field `name` of an object, beside `tokens`. An error of
+ * Writes the app's value by `encode`; the app may return it as the field `name` of an object, beside `tokens`, the number of
+ * those of all texts, if it has counted them. An error of
  * the app's own keeps its status. @throws SERVE_HTTP_ERROR, SERVE_OUTPUT_INVALID
  */
 export function resultOf(
   answer: Reply,
   call: Call,
   name: string,
-  encode: (value: unknown, facts: Facts) => EncodedOutput,
+  encode: (value: unknown, model: string, tokens: number | undefined) => EncodedOutput,
 ): Reply {
   const { head, body } = answer;
   assertNoError(answer);
@@ -74,9 +69,6 @@ export function resultOf(
   const tokens = counted ?? undefined;
   if (tokens !== undefined && !(Number.isSafeInteger(tokens) && (tokens as number) >= 0))
     throw badOutput(`The app returned ${shown(tokens)} as its number of tokens.`);
-  const { contentType, body: json } = encode(own, {
-    model,
-    ...(tokens === undefined ? {} : { tokens: tokens as number }),
-  });
+  const { contentType, body: json } = encode(own, model, tokens as number | undefined);
   return new Reply({ ...head, contentType }, { kind: 'bytes', bytes: Buffer.from(json) });
 }

@@ -18,16 +18,14 @@ export type AppFile = Pick<
 /** Exports of a module, or an object with the same names (`init`, `inference`, `config`, ...) of a file that is none. */
 export type Exports = Readonly<Record<string, unknown>> & { readonly [WARM_UP]?: WarmUp };
 
-export interface LoadedFile {
-  /** Objects that may be an app, the likeliest first; an adapter takes one of them. */
-  readonly candidates: readonly Exports[];
-  /** Returns the error of a file whose candidates no adapter takes. */
-  explainMissing(): AppLoadError;
-}
-
 export interface Loader {
   /** Extensions of its files. */
   readonly extensions: readonly string[];
   /** @throws AppLoadError with file, cause and cure */
-  load(file: AppFile): Promise<LoadedFile>;
+  load(file: AppFile): Promise<{
+    /** Objects that may be an app, the likeliest first; an adapter takes one of them. */
+    readonly candidates: readonly Exports[];
+    /** Returns the error of a file whose candidates no adapter takes. */
+    explainMissing(): AppLoadError;
+  }>;
 }

@@ -140,15 +140,10 @@ async function runExample(
     dialectParams: '',
   };
   const ctx = new CallContext(call, [], start);
-  const { consumeOutput } = await import('./start-app.js');
   const schemas = app.schemas?.(route);
   await start.prints.run('example', async () => {
-    const accepted = schemas?.input === undefined ? input : await acceptedInput(schemas.input, input);
-    const output = await app.handle(route, accepted, ctx);
-    await consumeOutput(
-      schemas?.output === undefined ? output : await acceptedOutput(schemas.output, output),
-      call,
-    );
+    const output = await app.handle(route, await acceptedInput(schemas?.input, input), ctx);
+    await consumeOutput(await acceptedOutput(schemas?.output, output), call);
   });
 }
 

@@ -63,11 +63,6 @@ function identity(fd: number): string | null {
   }
 }
 
-/** The libuv stream of `process.stdout` or `process.stderr`, a private field of Node (test/house/node-internals.test.ts). */
-interface OutputInternals {
-  readonly _handle?: { setBlocking?(on: boolean): void };
-}
-
 /**
  * Makes prints wait for room in the pipe; there is no documented way, and without the field they are only less prompt. By
  * default Node keeps in memory what does not fit into a pipe: without bound while nothing reads it, written after later prints
@@ -75,6 +70,9 @@ interface OutputInternals {
  * EAGAIN of a non-blocking one.
  */
 export function blockOnOutput(): void {
-  for (const output of [process.stdout, process.stderr] as OutputInternals[])
+  // The libuv stream is a private field of Node (test/house/node-internals.test.ts).
+  for (const output of [process.stdout, process.stderr] as {
+    _handle?: { setBlocking?(on: boolean): void };
+  }[])
     output._handle?.setBlocking?.(true);
 }

@@ -45,9 +45,8 @@ const YIELD_AFTER_MS = 1;
 const NONE: readonly RunningCall[] = [];
 
 export class RunLoop {
-  readonly #options: RunLoopOptions;
   readonly #channel: Channel;
-  readonly #host: CallHost;
+  readonly #host: RunLoopOptions & CallHost;
   readonly #retirement = new Retirement();
   /** The request id of the call whose code runs; null with one place, where it is that of the call that runs. */
   readonly #current: AsyncLocalStorage<string> | null;
@@ -61,7 +60,6 @@ export class RunLoop {
   #retired = false;
 
   constructor(options: RunLoopOptions) {
-    this.#options = options;
     this.#channel = options.channel;
     this.#host = { ...options, onEnded: (running) => this.#onEnded(running) };
     this.#current = options.concurrency > 1 ? new AsyncLocalStorage() : null;
@@ -82,7 +80,7 @@ export class RunLoop {
     this.#assertAllowed(calls);
     if (this.#retired) return; // the front has sent it before it knew
     this.#inbox.push({ calls, asyncContext: new AsyncResource('banana-serve call') });
-    this.#options.activity.onCall();
+    this.#host.activity.onCall();
   }
 
   /** The call of this id, if it has begun and not ended. */
@@ -121,13 +119,12 @@ export class RunLoop {
     this.#inbox = [];
     if (abortReason !== null) for (const { ctx } of this.#running) ctx.abort(abortReason);
     if (this.#running.length === 0) {
-      this.#options.onIdleAfterRetire();
+      this.#host.onIdleAfterRetire();
       return;
     }
     // The front must know that what it has sent meanwhile does not begin here: several running calls may take long. One call
     // is the last of its worker, whose death then gives back what was sent ahead.
-    if (doubt !== null && this.#options.concurrency > 1)
-      this.#channel.send({ type: 'retiring', reason: doubt });
+    if (doubt !== null && this.#host.concurrency > 1) this.#channel.send({ type: 'retiring', reason: doubt });
     this.#channel.flush();
   }
 
@@ -138,12 +135,12 @@ export class RunLoop {
     while (this.#freePlaces > 0 && !this.#resting && !this.#retired && this.#inbox.length > 0) {
       this.#channel.flush();
       // An answer that is not in the kernel would die with the process, so its call does not count as ended yet.
-      if (this.#options.concurrency > 1 || this.#channel.flushed) this.#beginNext();
+      if (this.#host.concurrency > 1 || this.#channel.flushed) this.#beginNext();
       else this.#rest((goOn) => this.#channel.onceFlushed(goOn));
     }
     this.#pumping = false;
     this.#channel.flush();
-    if (this.#running.length === 0 && this.#inbox.length === 0) this.#options.activity.onIdle();
+    if (this.#running.length === 0 && this.#inbox.length === 0) this.#host.activity.onIdle();
   }
 
   #beginNext(): void {
@@ -158,7 +155,7 @@ export class RunLoop {
       thrown: undefined,
     };
     const { id, requestId } = (calls.at(-1) as WaitingCall).call;
-    this.#options.note.begin(id); // those of its batch before it begin too
+    this.#host.note.begin(id); // those of its batch before it begin too
     const begun = calls.map((waiting) => new RunningCall(this.#host, waiting, run));
     this.#running = this.#running.length === 0 ? begun : [...this.#running, ...begun];
     this.#freePlaces -= 1;
@@ -168,7 +165,7 @@ export class RunLoop {
 
   /** @throws SERVE_PROTOCOL */
   #assertAllowed(calls: readonly WaitingCall[]): void {
-    const { concurrency, app } = this.#options;
+    const { concurrency, app } = this.#host;
     if (concurrency > 1) {
       const held = this.#running.length + this.#inbox.length + calls.length;
       if (calls.length === 1 && held <= concurrency) return;
@@ -206,14 +203,14 @@ export class RunLoop {
   /** `id`: that of the last call to end. */
   #onRunEnded(run: Run, id: number): void {
     this.#freePlaces += 1;
-    this.#options.note.end(id);
+    this.#host.note.end(id);
     const doubt = this.#retirement.afterCall(run.thrown);
     if (doubt !== null && !this.#retired) {
       this.#channel.flush();
-      this.#options.onDoubt(doubt);
+      this.#host.onDoubt(doubt);
     } else if (this.#retired) {
       this.#channel.flush();
-      if (this.#running.length === 0) this.#options.onIdleAfterRetire();
+      if (this.#running.length === 0) this.#host.onIdleAfterRetire();
     } else if (performance.now() - run.beganAtMs > YIELD_AFTER_MS && this.#inbox.length > 0) {
       this.#channel.flush();
       this.#rest(setImmediate);

@@ -162,8 +162,7 @@ export class RunningCall {
 
   /** Returns the app's output as its schema returns it, or a promise of that. @throws SERVE_OUTPUT_INVALID (or rejects with it) */
   accepted(returned: unknown): unknown {
-    const schema = this.#host.app.schemas?.(this.call.route)?.output;
-    return schema === undefined ? returned : acceptedOutput(schema, returned);
+    return acceptedOutput(this.#host.app.schemas?.(this.call.route)?.output, returned);
   }
 
   #deliver(output: unknown): void {

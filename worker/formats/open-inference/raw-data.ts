@@ -45,11 +45,9 @@ function checkBools(bytes: Buffer, refuse: Refuse): void {
 
 function typedArrayOf(datatype: Datatype, bytes: Buffer, size: number): unknown {
   const { buffer, byteOffset, length } = bytes.byteOffset % size === 0 ? bytes : copyOf(bytes);
-  const { constructor: TypedArray } = newData(datatype, 0) as unknown as { constructor: TypedArrayClass };
+  const { constructor: TypedArray } = newData(datatype, 0) as unknown as { constructor: typeof Float64Array };
   return new TypedArray(buffer, byteOffset, length / size);
 }
-
-type TypedArrayClass = new (buffer: ArrayBufferLike, byteOffset: number, length: number) => unknown;
 
 /** A copy in memory of its own, which begins where any element may. */
 function copyOf(bytes: Buffer): Buffer {
