@@ -6,6 +6,7 @@ import { assertAccessible, assertFits, shareBrowser } from '../helpers/browser.j
 import { makeCues } from '../helpers/cues.js';
 import { editedApp } from '../helpers/edited-app.js';
 import { needs } from '../helpers/needs.js';
+import { startHere } from '../helpers/here.js';
 import { call, fixture, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -29,7 +30,7 @@ describe('watching a server', { skip: needs('chromium') }, () => {
   test('a worker that is killed, and what became of each call, stand on one screen', LIMIT, async (t) => {
     const { env } = makeCues(t);
     const args = ['--model', `broken=${editedApp(t, { 'broken.mjs': BROKEN }).path('broken.mjs')}`];
-    const server = await startServer(fixture('killable.mjs'), { t, args, env, expectedRestarts: 2 });
+    const server = await startHere(fixture('killable.mjs'), { t, args, env, expectedRestarts: 2 });
     await browser.visit(`${server.url}/#watch`, { size: [1440, 900] }, async (page) => {
       // A model that cannot start is the first thing one sees, with its reason and what to do; the other one is well.
       const first = alertsOf(page).first();
@@ -76,7 +77,7 @@ describe('watching a server', { skip: needs('chromium') }, () => {
 
   test('a model that is being loaded says what it does, and can be called then', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await startServer(fixture('imports-on-cue.mjs'), { t, env: cues.env });
+    const server = await startHere(fixture('imports-on-cue.mjs'), { t, env: cues.env });
     await browser.visit(server.url, {}, async (page) => {
       const loading = page.getByRole('region', { name: 'Loading' });
       await loading.getByText(/worker 0 imports the app, for \d+ s/).waitFor();
@@ -112,7 +113,7 @@ describe('watching a server', { skip: needs('chromium') }, () => {
   });
 
   test('a hidden tab lets go of the server, and gets everything when it is seen again', LIMIT, async (t) => {
-    const server = await startServer(fixture('works.mjs'), { t });
+    const server = await startHere(fixture('works.mjs'), { t });
     await browser.visit(`${server.url}/#watch`, {}, async (page) => {
       const viewers = page.getByRole('definition').filter({ hasText: /^2$/ });
       const stream = await fetch(`${server.url}/_k/live`);

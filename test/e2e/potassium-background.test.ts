@@ -15,8 +15,9 @@ import {
   untilPotassium,
 } from '../helpers/potassium.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
+import { startHere } from '../helpers/here.js';
 import { startServer, type Server } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -36,15 +37,20 @@ const ENDS = [
   ['a throw after a chunk', 'failed', { result: null }],
 ] as const;
 
-async function start(app: string, t: TestContext, args: readonly string[] = []): Promise<Started> {
+async function start(
+  app: string,
+  t: TestContext,
+  args: readonly string[] = [],
+  startOne = startHere,
+): Promise<Started> {
   const cues = makeCues(t);
-  const server = await startServer(app, { t, args, env: cues.env });
+  const server = await startOne(app, { t, args, env: cues.env });
   return { server, cues };
 }
 
 withEachRuntime(({ potassium }) => {
   describe('on one server', () => {
-    const shared = shareServer(potassium(), { args: ['--log-format', 'json'], expectedRestarts: 2 });
+    const shared = shareHere(potassium(), { args: ['--log-format', 'json'], expectedRestarts: 2 });
 
     test('every error line of a call has its route, method, path, client and status', LIMIT, async () => {
       const { server } = shared;
@@ -123,7 +129,7 @@ withOneRuntime(({ potassium }) => {
   });
 
   describe('on one server', () => {
-    const shared = shareServer(potassium());
+    const shared = shareHere(potassium());
 
     test('a job is queued, running, succeeded; its result is kept', LIMIT, async () => {
       const { server, cues } = shared;
@@ -184,7 +190,7 @@ withOneRuntime(({ potassium }) => {
       cues.give('import may not end');
       cues.give('init may not end');
       const options = { t, env: cues.env, args: ['--workers', '3'] };
-      const server = await startServer(potassium(), options);
+      const server = await startHere(potassium(), options);
       const early = [1, 2, 3].map((i) => post(server, '/later', { result: i }, `early-${i}`));
       const lost = post(server, '/nope', {});
       const wrong = post(server, '/later', {}, 'wrong', { 'content-type': 'text/plain' });
@@ -209,7 +215,7 @@ withOneRuntime(({ potassium }) => {
   test('a client that leaves before the routes are known takes its call along', LIMIT, async (t) => {
     const cues = makeCues(t);
     cues.give('import may not end');
-    const server = await startServer(potassium(), { t, env: cues.env });
+    const server = await startHere(potassium(), { t, env: cues.env });
     const call = httpRequest(`${server.url}/later`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -254,7 +260,12 @@ withOneRuntime(({ potassium }) => {
   });
 
   test('a second SIGTERM reports by id what it cuts', LIMIT, async (t) => {
-    const { server, cues } = await start(potassium(), t, ['--drain-lag', '0s', '--log-format', 'json']);
+    const { server, cues } = await start(
+      potassium(),
+      t,
+      ['--drain-lag', '0s', '--log-format', 'json'],
+      startServer,
+    );
     const running = await startJob(server, '/later', { until: 'never' }, 'running');
     await cues.untilNoted('begun running');
     server.process.kill('SIGTERM');

@@ -7,8 +7,9 @@ import { makeCues } from '../helpers/cues.js';
 import { post, potassiumStatus, untilPotassium } from '../helpers/potassium.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
-import { eventually, startServer } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import { eventually } from '../helpers/server.js';
+import { shareHere, shareServer } from '../helpers/shared-server.js';
 import { Refused, openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -177,7 +178,7 @@ withEachRuntime(({ app, language }) => {
     const cues = makeCues(t);
     const timeouts = ['--run-timeout', '4s', '--websocket-idle-timeout', '4s'];
     const args = [...timeouts, '--workers', '2'];
-    const server = await startServer(APP, { t, env: cues.env, args, expectedRestarts: 1 });
+    const server = await startHere(APP, { t, env: cues.env, args, expectedRestarts: 1 });
     const patient = await openSocket(t, server, '/echo');
     let said = 0;
     const talk = async (): Promise<void> => {
@@ -214,7 +215,7 @@ withEachRuntime(({ app, language }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await startServer(APP, { t, env: cues.env, args: ['--workers', '2'] });
+      const server = await startHere(APP, { t, env: cues.env, args: ['--workers', '2'] });
       await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
       const idle = await openSocket(t, server, '/echo');
       idle.socket.send('a');
@@ -277,7 +278,7 @@ withOneRuntime(({ app }) => {
 withOneRuntime(({ app }) => {
   const APP = app('websockets');
   describe('one server', LIMIT, () => {
-    const shared = shareServer(APP);
+    const shared = shareHere(APP);
 
     test('a plain request to a WebSocket route is refused; an upgrade to another protocol is served as a plain request', async () => {
       const { server } = shared;
@@ -324,7 +325,7 @@ withOneRuntime(({ app }) => {
   test('a WebSocket is refused like any call: without a key, with a full queue', LIMIT, async (t) => {
     const cues = makeCues(t);
     const args = ['--api-key', 'k', '--queue-size', '0'];
-    const server = await startServer(APP, { t, env: cues.env, args, key: 'k' });
+    const server = await startHere(APP, { t, env: cues.env, args, key: 'k' });
     await server.until(({ state }) => state === 'ready');
     await assert.rejects(openSocket(t, server, '/echo'), { status: 401, code: 'SERVE_UNAUTHORIZED' });
     const key = { authorization: 'Bearer k' };
@@ -341,7 +342,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       cues.give('import may not end');
-      const server = await startServer(APP, { t, env: cues.env });
+      const server = await startHere(APP, { t, env: cues.env });
       const right = await openSocket(t, server, '/echo');
       const wrong = await openSocket(t, server, '/nowhere');
       right.socket.send('early');
@@ -354,7 +355,7 @@ withOneRuntime(({ app }) => {
   );
 
   describe('two workers', LIMIT, () => {
-    const shared = shareServer(APP, { args: ['--max-body', '1mb', '--workers', '2'] });
+    const shared = shareHere(APP, { args: ['--max-body', '1mb', '--workers', '2'] });
 
     test('a connection has its worker to itself: others wait, or run elsewhere, and nothing is sent ahead', async (t) => {
       const { server } = shared;

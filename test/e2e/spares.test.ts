@@ -3,15 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import {
-  ROOT,
-  eventually,
-  fixture,
-  isAlive,
-  startServer,
-  type Server,
-  type Status,
-} from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT, eventually, fixture, isAlive, type Server, type Status } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 /** The runner switches spares off. */
@@ -33,7 +26,7 @@ withEachRuntime(({ app, language }) => {
       LIMIT,
       async (t) => {
         const threads = language === 'Python' ? { OMP_NUM_THREADS: undefined } : {};
-        const server = await startServer(app('tells-environment'), { t, env: { ...DEFAULT, ...threads } });
+        const server = await startHere(app('tells-environment'), { t, env: { ...DEFAULT, ...threads } });
         const spare = await nextSpare(server);
         const environment = async (): Promise<Record<string, string>> =>
           (await ask(server, {})).json<{ env: Record<string, string> }>().env;
@@ -56,7 +49,7 @@ withEachRuntime(({ app, language }) => {
 
 test('two slots share one spare, and the one that it did not help starts as ever', LIMIT, async (t) => {
   const args = ['--workers', '2'];
-  const server = await startServer(fixture('killable.mjs'), { t, args, env: DEFAULT });
+  const server = await startHere(fixture('killable.mjs'), { t, args, env: DEFAULT });
   const spare = await nextSpare(server);
   const pids = (await server.status()).model.workers.map(({ pid }) => pid as number);
   for (const pid of pids) process.kill(pid, 'SIGKILL');
@@ -68,7 +61,7 @@ test('two slots share one spare, and the one that it did not help starts as ever
 });
 
 test('the first call of a model that starts without workers is served by a spare', LIMIT, async (t) => {
-  const server = await startServer(fixture('killable.mjs'), {
+  const server = await startHere(fixture('killable.mjs'), {
     t,
     args: ['--min-workers', '0'],
     env: DEFAULT,
@@ -80,9 +73,10 @@ test('the first call of a model that starts without workers is served by a spare
 });
 
 test('the death of a spare is one line of the log and concerns no worker', LIMIT, async (t) => {
-  const server = await startServer(fixture('killable.mjs'), { t, env: DEFAULT });
+  const server = await startHere(fixture('killable.mjs'), { t, env: DEFAULT });
+  const spare = await nextSpare(server);
   const pid = workerPid(await server.status());
-  process.kill(await nextSpare(server), 'SIGKILL');
+  process.kill(spare, 'SIGKILL');
   await server.untilPrinted('a spare process ended (SIGKILL); the next one starts in 10 s');
   process.kill(pid, 'SIGKILL');
   assert.equal((await ask(server, {})).status, 200);
@@ -91,7 +85,7 @@ test('the death of a spare is one line of the log and concerns no worker', LIMIT
 });
 
 test('an app in TypeScript is loaded by a spare as by any other process', LIMIT, async (t) => {
-  const server = await startServer(`${ROOT}examples/greeting/app.ts`, {
+  const server = await startHere(`${ROOT}examples/greeting/app.ts`, {
     t,
     env: { ...DEFAULT, GREETING_INIT_MS: '0' },
   });
@@ -104,7 +98,7 @@ test('an app in TypeScript is loaded by a spare as by any other process', LIMIT,
 });
 
 test('with --spares 0 there are none, and a program in a language of its own has none', LIMIT, async (t) => {
-  const server = await startServer(fixture('killable.mjs'), { t, args: ['--spares', '0'] });
+  const server = await startHere(fixture('killable.mjs'), { t, args: ['--spares', '0'] });
   workerPid(await server.status());
   assert.deepEqual((await server.status()).spares, []);
   await server.stop();

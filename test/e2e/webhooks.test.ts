@@ -6,8 +6,9 @@ import { ask, logLines } from '../helpers/ask.js';
 import { deadUrl } from '../helpers/held-port.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
+import { startHere } from '../helpers/here.js';
 import { eventually, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 const JAVASCRIPT_APP = fixture('sends-webhooks.mjs');
@@ -73,7 +74,7 @@ withEachRuntime(({ language, app }) => {
 
   describe('on one server with a secret', () => {
     const args = [...JSON_LOG, '--log-level', 'debug'];
-    const shared = shareServer(APP, { env: { BANANA_WEBHOOK_SECRET: SECRET }, args, expectedRestarts: 1 });
+    const shared = shareHere(APP, { env: { BANANA_WEBHOOK_SECRET: SECRET }, args, expectedRestarts: 1 });
     after(() => {
       const { server } = shared;
       assert.ok(!`${server.stdout()}${server.stderr()}`.includes('MfKQ9'), 'the secret is printed nowhere');
@@ -173,7 +174,7 @@ withEachRuntime(({ language, app }) => {
         if (count === 1) deliver = () => response.end();
         else response.end();
       });
-      const server = await startServer(app('delivers-webhooks'), { t, env: { HOOK: receiver.url } });
+      const server = await startHere(app('delivers-webhooks'), { t, env: { HOOK: receiver.url } });
       const answer = ask(server, { n: 1 });
       await receiver.until(1);
       assert.equal((await server.status()).model.inFlight, 1, 'it waits for the delivery');
@@ -192,7 +193,7 @@ withOneRuntime(({ app }) => {
   const APP = app('sends-webhooks');
 
   describe('on one server', () => {
-    const shared = shareServer(APP, { args: ['--drain-timeout', '300ms'] });
+    const shared = shareHere(APP, { args: ['--drain-timeout', '300ms'] });
 
     test('connections to receivers are closed when nothing is sent any more', LIMIT, async (t) => {
       const receiver = await startReceiver(t);
@@ -230,7 +231,7 @@ withOneRuntime(({ app }) => {
   test('SIGTERM: a webhook still owed is delivered before the server ends', LIMIT, async (t) => {
     const answers: (() => void)[] = [];
     const receiver = await startReceiver(t, (response) => answers.push(() => response.end()));
-    const server = await startServer(APP, { t, args: JSON_LOG });
+    const server = await startHere(APP, { t, args: JSON_LOG });
     assert.equal(await said(server, { url: receiver.url, json: 1, together: 9 }), 'resolved');
     await receiver.until(8);
     server.process.kill('SIGTERM');
@@ -244,7 +245,7 @@ withOneRuntime(({ app }) => {
 
   test('SIGTERM: what cannot be sent within the drain timeout is reported by id', LIMIT, async (t) => {
     const hanging = await startReceiver(t, () => {});
-    const server = await startServer(APP, { t, args: [...JSON_LOG, '--drain-timeout', '1s'] });
+    const server = await startHere(APP, { t, args: [...JSON_LOG, '--drain-timeout', '1s'] });
     assert.equal(await said(server, { url: hanging.url, json: 1 }), 'resolved');
     await hanging.until(1);
     server.process.kill('SIGTERM');
