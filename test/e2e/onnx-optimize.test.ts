@@ -153,7 +153,7 @@ describe('banana-serve optimize', LIMIT, () => {
 
   test('killed at any moment it leaves nothing that a server would use by mistake', async (t) => {
     const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), heavyModel());
-    for (const ms of [100, 600, 1100, 1600]) {
+    for (const ms of [300, 1100]) {
       const command = optimize(model);
       setTimeout(() => command.process.kill('SIGKILL'), ms);
       await command.ended;

@@ -9,7 +9,7 @@ import { makeCues } from '../helpers/cues.js';
 import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, ROOT, runCommand, startServer } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { spawn } from 'node:child_process';
 
 const LIMIT = { timeout: 240_000 };
@@ -37,7 +37,7 @@ function appOf(t: TestContext, source: string): string {
 
 withEachRuntime(({ app }) => {
   describe('on one server', () => {
-    const shared = shareServer(app('potassium-edges'));
+    const shared = shareHere(app('potassium-edges'));
 
     test('results of jobs are returned as they are, whatever is in them', LIMIT, async () => {
       const { server } = shared;
