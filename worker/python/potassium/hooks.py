@@ -24,13 +24,13 @@ def send_webhook(
     client's process, and in a process that the app has started, it is posted from there, once, at once and unsigned.
     Raises TypeError or ValueError if the URL is not valid, the JSON cannot be encoded or an option is wrong.
     """
-    from banana_worker.run.webhook_handover import DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, is_offered, post
+    from banana_worker.run.webhook_handover import DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, offered_webhooks
 
     url, body = checked_url(url), json_argument(json, "send_webhook")
     limit_ms = DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms
-    if is_offered():
-        tries = DEFAULT_RETRIES if retries is None else retries
-        post(url, body, timeout_ms=limit_ms, retries=tries, wait=wait)
+    webhooks = offered_webhooks()
+    if webhooks is not None:
+        webhooks.post(url, body, limit_ms, DEFAULT_RETRIES if retries is None else retries, wait)
     else:
         _say_if_app_started_this()
         post_directly(url, body, limit_ms)

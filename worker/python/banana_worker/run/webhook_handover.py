@@ -24,31 +24,6 @@ DEFAULT_RETRIES = 3
 _MAX_URL_CHARS = 16 * 1024
 
 
-def is_offered() -> bool:
-    """Whether this process is a worker, whose front sends webhooks. False in a test's process, and in processes that
-    an app starts."""
-    return _offered is not None and not descriptors.in_fork()
-
-
-def post(
-    url: str,
-    body: bytes,
-    timeout_ms: int = DEFAULT_TIMEOUT_MS,
-    retries: int = DEFAULT_RETRIES,
-    wait: bool = False,
-) -> Optional[str]:
-    """Hands JSON for a URL that is checked over to the front, which sends it even if this worker dies next.
-
-    With `wait`, returns the outcome when the webhook was delivered or given up: `delivered`, `failed`, `dropped` or
-    `unsent`. Without, returns None at once. May be called from any thread. `timeout_ms` is the limit of one attempt.
-    @raises ValueError if the URL is too long, the body is over 16 MiB, or a number is out of range @raises RuntimeError
-    outside a worker
-    """
-    if _offered is None or descriptors.in_fork():
-        raise RuntimeError("a webhook is sent by the server: start the app with `banana-serve app.py`")
-    return _offered.post(url, body, timeout_ms, retries, wait)
-
-
 class WebhookHandover:
     def __init__(self, channel: Channel, waits: Waits, running_request_id: Callable[[], str]) -> None:
         self._channel = channel
@@ -60,7 +35,11 @@ class WebhookHandover:
         self._outcomes: Dict[int, Optional[str]] = {}
 
     def post(self, url: str, body: bytes, timeout_ms: int, retries: int, wait: bool) -> Optional[str]:
-        """See the function `post`."""
+        """Hands JSON for a URL that is checked over to the front, which sends it even if this worker dies next.
+
+        With `wait`, returns the outcome when the webhook was delivered or given up: `delivered`, `failed`, `dropped` or
+        `unsent`. Without, returns None at once. May be called from any thread. `timeout_ms` is the limit of one attempt.
+        @raises ValueError if the URL is too long, the body is over 16 MiB, or a number is out of range"""
         check_webhook(url, body, timeout_ms, retries)
         with self._lock:
             ref = self._next_ref
@@ -105,3 +84,8 @@ def offer_webhooks(handover: WebhookHandover) -> None:
     """Called once when the worker starts."""
     global _offered
     _offered = handover
+
+
+def offered_webhooks() -> Optional[WebhookHandover]:
+    """None outside of a worker: in a test's process, and in processes that an app starts."""
+    return None if descriptors.in_fork() else _offered
