@@ -23,7 +23,6 @@ from banana_worker.load.explain_load_error import StartFailure
 from banana_worker.load.start_app import import_app, init_app, loaded_info
 from banana_worker.load.start_watch import StartWatch
 from banana_worker.process import descriptors, ending
-from banana_worker.process.ending import AppExit, exit_code_of
 from banana_worker.process.begun_note import BegunNote
 from banana_worker.process.channel import Channel
 from banana_worker.process.event_loop import EventLoop
@@ -57,7 +56,7 @@ def main() -> None:
     worker = Worker()
     try:
         worker.run()
-    except AppExit as ended:
+    except ending.AppExit as ended:
         worker.exit_of_app(ended.thrown)
     except SystemExit as ended:
         worker.exit_of_app(ended)
@@ -111,7 +110,7 @@ class Worker:
         code = attribute(thrown, "code")
         place = first_frame_outside(thrown) or "a place outside the app"
         self._report_exit("sys.exit(%s) was called at %s" % ("" if code is None else shown(code)[:200], place))
-        ending.exit_cleanly(exit_code_of(thrown))
+        ending.exit_cleanly(ending.exit_code_of(thrown))
 
     def die_of_fault(self, fault: BaseException) -> None:
         """Reports a failure outside of calls and of the start. Python's own exit would wait for the app's threads,

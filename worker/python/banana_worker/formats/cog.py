@@ -77,7 +77,7 @@ class Exchange(AnyExchange):
 
 
 def _output_of(body: Any, content_type: str) -> str:
-    """JSON."""
+    """The JSON of a whole answer."""
     return _body_text(bytes(body.data), content_type) if isinstance(body, BytesBody) else _text_of(body.value)
 
 

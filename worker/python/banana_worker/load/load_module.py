@@ -44,8 +44,7 @@ def load_module(spec: StartSpec) -> Imported:
     try:
         with AppImport() as importing:
             execute(module)
-        if descriptors.in_fork():
-            check_is_worker(None)
+        check_is_worker(None)
     except BaseException as thrown:
         if descriptors.in_fork():
             check_is_worker(thrown)
