@@ -16,11 +16,8 @@ CONTENT_TYPE = "Content-Type"
 JSON_TYPE = "application/json"
 
 
-class _Unset:
-    """Stands for a missing JSON, because None is a value."""
-
-
-_UNSET = _Unset()
+# Stands for a missing JSON, because None is a value.
+_UNSET: Any = object()
 
 
 class Response(Exception):

@@ -9,16 +9,7 @@ from banana_worker.failures.sentences import with_article
 
 
 class NotData(TypeError):
-    """A value that no answer can hold."""
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
-
-    def at(self, place: str) -> str:
-        """A sentence without its full stop, such as `output["a"][3] is a Foo; ...`; `place`: the value's place in
-        the output."""
-        return f"{place} {self.problem}"
+    """A value that no answer can hold. Its text goes on after the place of the value: `is a Foo; ...`."""
 
 
 def not_data(value: object) -> NotData:

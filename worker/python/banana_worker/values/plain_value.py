@@ -108,7 +108,7 @@ class _Plain:
         try:
             step = self.simpler(value)
         except NotData as problem:
-            raise _Misplaced(problem.at(place)) from None
+            raise _Misplaced(f"{place} {problem}") from None
         except Exception as error:
             if is_of_process(error):
                 raise  # a GPU may report only here, where its numbers are read, that the model has failed

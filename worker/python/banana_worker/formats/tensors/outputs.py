@@ -134,4 +134,4 @@ def _datatype_of(item: Any, refuse: Refuse) -> str:
         return "FP64"
     if isinstance(item, (str, bytes, bytearray)):
         return "BYTES"
-    raise refuse("it is None" if item is None else f"it {not_data(item).problem}")
+    raise refuse("it is None" if item is None else f"it {not_data(item)}")
