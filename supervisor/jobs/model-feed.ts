@@ -9,14 +9,8 @@ import type { JobStore } from './job-store.js';
 /** A model, as its feed sees it. */
 export interface FedModel {
   readonly name: string;
-  readonly version: string;
-  /** Whether jobs that name no version are for this one. */
-  isDefault(): boolean;
-  /**
-   * The routes of its app that can be called, each with the most calls of a batch; empty until it is loaded, and while it
-   * takes no jobs.
-   */
-  routes(): ReadonlyMap<string, number>;
+  /** What it runs now: no routes until its app is loaded, and while it takes no jobs. */
+  target(): JobTarget;
   /** Whether the routes of its app are known. */
   isLoaded(): boolean;
   /** Looks whether a worker is free for a job. */
@@ -42,39 +36,30 @@ export class ModelFeed implements JobFeed {
   }
 
   get waiting(): number {
-    if (!this.#store.hasDue(this.#model.name) || !this.#begins.areAllowed) return 0;
-    return this.#store.waiting(this.#target());
+    if (!this.#store.hasDue(this.model) || !this.#begins.areAllowed) return 0;
+    return this.#store.waiting(this.#model.target());
   }
 
   get needsApp(): boolean {
-    const { name, isLoaded } = this.#model;
-    if (isLoaded() || !this.#store.hasDue(name) || !this.#begins.areAllowed) return false;
-    return this.#store.places().some((place) => isMeant(place, this.#target()));
+    if (this.#model.isLoaded() || !this.#store.hasDue(this.model) || !this.#begins.areAllowed) return false;
+    return this.#store.places().some((place) => isMeant(place, this.#model.target()));
   }
 
   /** Whether the model runs the jobs of this place. */
   takes(place: WaitingPlace): boolean {
-    const target = this.#target();
+    const target = this.#model.target();
     return isMeant(place, target) && target.routes.has(place.route);
   }
 
   pull(worker: BatchWorker): Promise<readonly Call[]> {
-    const { routes, ...target } = this.#target();
-    const sizes = Array.from(
-      routes,
-      ([route, batch]) => [route, Math.min(batch, worker.maxBatch(route))] as const,
-    );
-    return this.#begins.begin({ ...target, routes: new Map(sizes) });
+    const { model, version, isDefault, routes } = this.#model.target();
+    const sizes = new Map<string, number>();
+    for (const [route, batch] of routes) sizes.set(route, Math.min(batch, worker.maxBatch(route)));
+    return this.#begins.begin({ model, version, isDefault, routes: sizes });
   }
 
   /** A job of the model may be due. */
   wake(): void {
     this.#model.pump();
-  }
-
-  #target(): JobTarget {
-    const { name, version } = this.#model;
-    const [isDefault, routes] = [this.#model.isDefault(), this.#model.routes()];
-    return { model: name, version, isDefault, routes };
   }
 }

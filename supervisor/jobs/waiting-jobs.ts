@@ -33,7 +33,10 @@ export class WaitingQueues<Q extends WaitingQueue> {
   }
 
   count(target: JobTarget): number {
-    return this.queuesFor(target).reduce((sum, { length }) => sum + length, 0);
+    let sum = 0; // asked several times a job
+    for (const { place, length } of this.#byModel.get(target.model) ?? [])
+      if (isMeant(place, target) && target.routes.has(place.route)) sum += length;
+    return sum;
   }
 
   places(): WaitingPlace[] {

@@ -324,9 +324,12 @@ export class ManagedModel {
     const { name, version } = spec;
     return {
       name,
-      version,
-      isDefault: () => resources.isDefault(this.spec),
-      routes: () => (this.#parts.health.takesJobs ? this.#parts.generations.inForce.batchSizes : NO_ROUTES),
+      target: () => ({
+        model: name,
+        version,
+        isDefault: resources.isDefault(this.spec),
+        routes: this.#parts.health.takesJobs ? this.#parts.generations.inForce.batchSizes : NO_ROUTES,
+      }),
       isLoaded: () => this.routes !== null,
       pump: () => this.takeJobs(),
     };

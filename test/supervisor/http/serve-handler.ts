@@ -75,12 +75,10 @@ export function pullJobs(jobs: KeptJobs, name: string, onJob: (call: Call) => vo
     if (feed.waiting === 0) return;
     void feed.pull({ maxBatch: () => 1 } as unknown as BatchWorker).then((pulled) => pulled.forEach(onJob));
   };
-  const routes = new Map([['/', 1]]);
+  const target = { model: name, version: '1', isDefault: true, routes: new Map([['/', 1]]) };
   const feed = jobs.openFeed({
     name,
-    version: '1',
-    isDefault: () => true,
-    routes: () => routes,
+    target: () => target,
     isLoaded: () => true,
     pump,
   });

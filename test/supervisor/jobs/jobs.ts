@@ -58,9 +58,7 @@ export class JobsBench {
     const pump = (): void => void (this.pumps += 1);
     this.feed = this.jobs.openFeed({
       name: 'model',
-      version: '1',
-      isDefault: () => this.isDefault,
-      routes: () => routes,
+      target: () => ({ model: 'model', version: '1', isDefault: this.isDefault, routes }),
       isLoaded: () => true,
       pump,
     });
