@@ -10,6 +10,7 @@
 import { ServeError } from '../../protocol/errors.js';
 import { Call, NOWHERE, type CallMessage } from '../dispatch/call.js';
 import { deferred } from '../machine/deferred.js';
+import { within } from '../machine/limit-timer.js';
 import {
   hasEnded,
   type AnsweredJob,
@@ -22,7 +23,7 @@ import {
 } from './job-record.js';
 import type { JobStore } from './job-store.js';
 import { RunningJob } from './running-job.js';
-import type { StoreGuard } from './store-guard.js';
+import { ASK_LIMIT_MS, type StoreGuard } from './store-guard.js';
 
 /** A job that has ended, with the facts of its last run. */
 export interface EndedJob extends AnsweredJob {
@@ -57,6 +58,9 @@ export interface JobsListener {
   onStoreWell(): void;
   onStoreWarning(text: string): void;
 }
+
+/** Longest time for workers that were just killed to end, and for the store to learn of their jobs. */
+const STORED_LIMIT_MS = 2000;
 
 /** Limit of all held answers together. */
 const MAX_HELD_BYTES = 64 * 1024 ** 2;
@@ -128,14 +132,13 @@ export class Begins {
     this.isDraining = true;
   }
 
-  /** Resolves once the store has answered all begins; what has begun is given back by then. Never rejects. */
-  async untilBegun(): Promise<void> {
-    await Promise.allSettled(this.#beginning);
-  }
-
-  /** Resolves once the store knows how all attempts went, whose workers have ended. Never rejects. */
+  /**
+   * Resolves once the store has answered all begins, whose jobs are given back by then, and knows how all attempts went,
+   * whose workers have ended; or when that takes too long. Never rejects.
+   */
   async untilStored(): Promise<void> {
-    await Promise.allSettled(this.#attempts);
+    await within(ASK_LIMIT_MS, Promise.allSettled(this.#beginning));
+    await within(STORED_LIMIT_MS, Promise.allSettled(this.#attempts));
   }
 
   async #beginNext(target: JobTarget): Promise<readonly Call[]> {
@@ -158,10 +161,11 @@ export class Begins {
     const { record, call, pieces } = begun;
     const { id, attempts: attempt } = record;
     const over = deferred<void>();
-    const sink = new RunningJob(this.#options.maxResultBytes, {
-      onOutcome: (outcome, ended) => void this.#settle(begun, token, ended, outcome).then(over.resolve),
-      onProgress: (progress) => this.#guard.store.progress(id, token, progress),
-    });
+    const sink = new RunningJob(
+      this.#options.maxResultBytes,
+      (outcome, ended) => void this.#settle(begun, token, ended, outcome).then(over.resolve),
+      (progress) => this.#guard.store.progress(id, token, progress),
+    );
     const message = { id: 0, statusOf: this.#options.statusOf, job: { id, attempt }, ...call };
     const job = new Call(message, pieces, timesOf(record), sink);
     job.onGivenBack = (isLoss) => {

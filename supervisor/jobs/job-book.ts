@@ -39,13 +39,8 @@ export interface JobRow {
   readonly keyContent: string | null;
 }
 
-/** A job to be entered. */
-export interface Entry<Body> extends Omit<NewJob, 'body'> {
-  readonly body: Body;
-}
-
 /** The part of a job that its worker gets. */
-export type Input<Body> = Pick<Entry<Body>, 'body' | 'call'>;
+export type Input<Body> = Pick<NewJob<Body>, 'body' | 'call'>;
 
 /** The columns that follow from the state of a job. */
 export interface Standing extends Pick<JobRow, 'token' | 'bytes'> {
@@ -72,7 +67,7 @@ export interface Rows<Row extends JobRow, Body, Result> {
   oldestEnded(): Row | null;
   /** One more than `limit`, if there are so many. */
   list(query: ListQuery): readonly Row[];
-  insert(entry: Entry<Body>, standing: Standing): void;
+  insert(entry: NewJob<Body>, standing: Standing): void;
   /** The body of a job that has ended goes. */
   write(row: Row, record: JobRecord, standing: Standing): void;
   remove(row: Row): void;
@@ -114,7 +109,7 @@ export class JobBook<Row extends JobRow, Body, Result, R extends Rows<Row, Body,
   }
 
   /** Null: it is accepted. */
-  accept(entry: Entry<Body>): Acceptance | null {
+  accept(entry: NewJob<Body>): Acceptance | null {
     const { record, call, key } = entry;
     const known = key === null ? null : this.rows.byKey(key.scope);
     if (known !== null)

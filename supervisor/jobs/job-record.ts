@@ -111,10 +111,10 @@ export interface IdempotencyKey {
 }
 
 /** A job to be stored; it is queued. */
-export interface NewJob {
+export interface NewJob<Body = StoredBody> {
   readonly record: JobRecord;
   readonly call: StoredCall;
-  readonly body: StoredBody;
+  readonly body: Body;
   readonly key: IdempotencyKey | null;
 }
 
@@ -133,26 +133,21 @@ export interface BegunJob extends Pick<NewJob, 'record' | 'call'> {
   readonly pieces: readonly Buffer[];
 }
 
-/** The outcome of one attempt. */
-export type Outcome = Answered | Failed;
-
-interface Measured {
+/** The outcome of one attempt: its answer, or its error. */
+export type Outcome = {
   readonly runMs: number;
   readonly queueMs: number;
   /** The last report of its app; absent or null: the one in the record is. */
   readonly progress?: JobProgress | null;
-}
-
-export interface Answered extends Measured {
-  readonly head: ReplyHead;
-  readonly bytes: number;
-  /** Null if it is larger than any store would keep. */
-  readonly body: Buffer | null;
-}
-
-export interface Failed extends Measured {
-  readonly error: KeptError;
-}
+} & (
+  | {
+      readonly head: ReplyHead;
+      readonly bytes: number;
+      /** Null if it is larger than any store would keep. */
+      readonly body: Buffer | null;
+    }
+  | { readonly error: KeptError }
+);
 
 /** The jobs that one version of a model can run. */
 export interface JobTarget {

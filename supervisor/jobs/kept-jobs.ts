@@ -30,7 +30,7 @@ import type { JobStore } from './job-store.js';
 import { JobWatchers } from './job-watchers.js';
 import { ModelFeed, type FedModel } from './model-feed.js';
 import { SharedResults } from './shared-results.js';
-import { ASK_LIMIT_MS, StoreGuard } from './store-guard.js';
+import { StoreGuard } from './store-guard.js';
 import { StrandedJobs } from './stranded-jobs.js';
 
 export interface KeptJobsOptions extends BeginsOptions {
@@ -53,21 +53,17 @@ export interface AcceptedCall
   readonly body: StoredBody;
 }
 
-/** Longest time for workers that were just killed to end, and for the store to learn of their jobs. */
-const STORED_LIMIT_MS = 2000;
-
 /** Time after which a client may retry a call that could not be recorded. */
 const RETRY_S = 5;
 
 export class KeptJobs {
   readonly #options: KeptJobsOptions;
-  /** The store, for what the jobs owe besides their results: webhooks. */
+  /** The store, its failures, and what the jobs owe besides their results: webhooks. */
   readonly guard: StoreGuard;
   /** Clients that watch a job or wait for its end. */
   readonly watchers = new JobWatchers();
   /** The bodies of the answers of jobs, which their readers share. */
   readonly results: SharedResults;
-  readonly #store: JobStore;
   readonly #begins: Begins;
   readonly #feeds = new Set<ModelFeed>();
   readonly #stranded: StrandedJobs;
@@ -76,7 +72,6 @@ export class KeptJobs {
   constructor(options: KeptJobsOptions) {
     const { store, onHeldBytes, listener } = options;
     this.#options = options;
-    this.#store = store;
     const guard = new StoreGuard(store, {
       onAway: (why) => listener?.onStoreAway?.(why),
       onWell: () => listener?.onStoreWell?.(),
@@ -86,10 +81,10 @@ export class KeptJobs {
       },
     });
     this.guard = guard;
-    this.results = new SharedResults({
-      read: (id) => guard.ask(() => store.readResult(id)),
-      onBytes: (bytes) => onHeldBytes?.(bytes),
-    });
+    this.results = new SharedResults(
+      (id) => guard.ask(() => store.readResult(id)),
+      (bytes) => onHeldBytes?.(bytes),
+    );
     this.#begins = new Begins(guard, options);
     this.#stranded = new StrandedJobs(store, this.#feeds, (text) => listener?.onStranded?.(text));
     store.listener = {
@@ -101,21 +96,6 @@ export class KeptJobs {
       onFailed: (why) => guard.noteAway(why),
       onWarning: (text) => listener?.onStoreWarning?.(text),
     };
-  }
-
-  /** Names the store for people. */
-  get storeName(): string {
-    return this.#store.name;
-  }
-
-  /** Whether jobs outlive this process. */
-  get isDurable(): boolean {
-    return this.#store.isDurable;
-  }
-
-  /** Why the store of jobs cannot be used now; null while it answers. */
-  get problem(): string | null {
-    return this.guard.problem;
   }
 
   /** Null if the job is unknown or was dropped. @throws SERVE_JOBS_UNAVAILABLE */
@@ -171,7 +151,7 @@ export class KeptJobs {
     if (acceptance.is === 'conflict') throw new ServeError('SERVE_KEY_CONFLICT');
     if (acceptance.is === 'too large') throw tooLarge(acceptance.maxBytes);
     if (acceptance.is === 'full') throw this.#notKept(accepted.call, new Error(NO_ROOM));
-    if (!this.#store.isDurable && !this.#hasToldOfLoss) {
+    if (!this.guard.store.isDurable && !this.#hasToldOfLoss) {
       this.#hasToldOfLoss = true;
       this.#options.listener?.onLosable?.();
     }
@@ -188,14 +168,14 @@ export class KeptJobs {
 
   /** Opens the way of a model's jobs to its workers. */
   openFeed(model: FedModel): JobFeed {
-    const feed = new ModelFeed(model, this.#store, this.#begins, () => void this.#feeds.delete(feed));
+    const feed = new ModelFeed(model, this.guard.store, this.#begins, () => void this.#feeds.delete(feed));
     this.#feeds.add(feed);
     return feed;
   }
 
   /** Ids of the jobs that end with this process, or may be lost with it. */
   unfinished(): string[] {
-    return [...this.#begins.running, ...this.#store.queuedHere()];
+    return [...this.#begins.running, ...this.guard.store.queuedHere()];
   }
 
   /**
@@ -203,7 +183,7 @@ export class KeptJobs {
    * here are told what is known.
    */
   drain(): void {
-    if (!this.#store.isDurable) return;
+    if (!this.guard.store.isDurable) return;
     this.#begins.isDraining = true;
     this.watchers.release((id) => !this.#begins.has(id));
   }
@@ -221,8 +201,7 @@ export class KeptJobs {
    * not begun, are given back first.
    */
   async close(): Promise<void> {
-    await within(ASK_LIMIT_MS, this.#begins.untilBegun());
-    await within(STORED_LIMIT_MS, this.#begins.untilStored());
+    await this.#begins.untilStored();
     await this.guard.close();
   }
 
@@ -239,7 +218,7 @@ export class KeptJobs {
 
   /** Forgets the job, unless it has a key: then another call of this key may have been accepted as this job. */
   #acceptedLate({ record, key }: NewJob, { is }: Acceptance): void {
-    if (is === 'accepted' && key === null) this.#store.withdraw(record.id).catch(() => {}); // it runs: its client was told that it may
+    if (is === 'accepted' && key === null) this.guard.store.withdraw(record.id).catch(() => {}); // it runs: its client was told that it may
   }
 
   #notKept(call: CallMessage, cause: unknown): ServeError {

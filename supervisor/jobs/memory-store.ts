@@ -1,15 +1,7 @@
 /** Keeps jobs in memory: they are lost with the process. */
 import { shuttingDown } from '../../protocol/errors.js';
 import { Heap } from './heap.js';
-import {
-  BookTimer,
-  JobBook,
-  type Entry,
-  type Input,
-  type JobRow,
-  type Rows,
-  type Standing,
-} from './job-book.js';
+import { BookTimer, JobBook, type Input, type JobRow, type Rows, type Standing } from './job-book.js';
 import {
   hasEnded,
   keptError,
@@ -105,7 +97,7 @@ class MemoryRows implements Rows<MemoryRow, StoredBody, Buffer> {
     return rows;
   }
 
-  insert({ record, call, key, body }: Entry<StoredBody>, standing: Standing): void {
+  insert({ record, call, key, body }: NewJob, standing: Standing): void {
     this.#seq += 1;
     const older = this.#newest;
     const row: MemoryRow = {

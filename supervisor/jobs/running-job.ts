@@ -6,18 +6,12 @@ import type { ReplyHead } from '../../protocol/wire/messages.js';
 import type { Call, Sink } from '../dispatch/call.js';
 import { keptError, type JobProgress, type Outcome } from './job-record.js';
 
-export interface RunningJobListener {
-  /** Called once, when its worker has let go of it. */
-  onOutcome(outcome: Outcome, job: Call): void;
-  /** Called at most once a second: the newest report counts. The outcome has the last. */
-  onProgress(progress: JobProgress): void;
-}
-
 const PROGRESS_MS = 1000;
 
 export class RunningJob implements Sink {
   readonly #maxBytes: number;
-  readonly #listener: RunningJobListener;
+  readonly #onOutcome: (outcome: Outcome, job: Call) => void;
+  readonly #onProgress: (progress: JobProgress) => void;
   #head: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
   #pieces: Buffer[] = [];
   #bytes = 0;
@@ -25,10 +19,18 @@ export class RunningJob implements Sink {
   /** Set for a second after a report was told. */
   #timer: NodeJS.Timeout | null = null;
 
-  /** The bodies of answers above `maxBytes` are not kept. */
-  constructor(maxBytes: number, listener: RunningJobListener) {
+  /**
+   * The bodies of answers above `maxBytes` are not kept. `onOutcome` is called once, when its worker has let go of the job;
+   * `onProgress` at most once a second: the newest report counts, and the outcome has the last.
+   */
+  constructor(
+    maxBytes: number,
+    onOutcome: (outcome: Outcome, job: Call) => void,
+    onProgress: (progress: JobProgress) => void,
+  ) {
     this.#maxBytes = maxBytes;
-    this.#listener = listener;
+    this.#onOutcome = onOutcome;
+    this.#onProgress = onProgress;
   }
 
   reply(job: Call, head: ReplyHead, pieces: Buffer[], bodyBytes: number): void {
@@ -71,11 +73,11 @@ export class RunningJob implements Sink {
 
   #end(job: Call, outcome: Outcome): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#listener.onOutcome(outcome, job);
+    this.#onOutcome(outcome, job);
   }
 
   #tellProgress(told: JobProgress): void {
-    this.#listener.onProgress(told);
+    this.#onProgress(told);
     this.#timer = setTimeout(() => {
       this.#timer = null;
       if (this.#progress !== null && this.#progress !== told) this.#tellProgress(this.#progress);

@@ -22,20 +22,17 @@ interface SharedResult {
   state: 'waiting' | 'reading' | 'read';
 }
 
-export interface SharedResultsOptions {
-  readonly read: (id: string) => Promise<Buffer | null>;
-  /** So many more bytes are in memory; fewer, if negative. */
-  readonly onBytes: (bytes: number) => void;
-}
-
 export class SharedResults {
-  readonly #options: SharedResultsOptions;
+  readonly #readResult: (id: string) => Promise<Buffer | null>;
+  readonly #onBytes: (bytes: number) => void;
   readonly #byId = new Map<string, SharedResult>();
   #waiting: SharedResult[] = [];
   #reading = 0;
 
-  constructor(options: SharedResultsOptions) {
-    this.#options = options;
+  /** `onBytes`: so many more bytes are in memory; fewer, if negative. */
+  constructor(read: (id: string) => Promise<Buffer | null>, onBytes: (bytes: number) => void) {
+    this.#readResult = read;
+    this.#onBytes = onBytes;
   }
 
   /** `bytes`: the size of the result. */
@@ -72,9 +69,9 @@ export class SharedResults {
   async #read(shared: SharedResult): Promise<void> {
     this.#reading += 1;
     shared.state = 'reading';
-    this.#options.onBytes(shared.bytes);
+    this.#onBytes(shared.bytes);
     try {
-      shared.body.resolve(await this.#options.read(shared.id));
+      shared.body.resolve(await this.#readResult(shared.id));
       shared.state = 'read';
       if (shared.readers === 0) this.#forget(shared);
     } catch (error) {
@@ -100,6 +97,6 @@ export class SharedResults {
 
   #forget({ id, bytes }: SharedResult): void {
     this.#byId.delete(id);
-    this.#options.onBytes(-bytes);
+    this.#onBytes(-bytes);
   }
 }

@@ -158,7 +158,7 @@ export class Server {
       () => onReady(addresses),
       () => {}, // the end of the server says why
     );
-    logOpen(log, plan, addresses, this.#host.jobs);
+    logOpen(log, plan, addresses, this.#host.jobs.guard.store);
     this.#metrics.start();
     await this.#host.start();
     await this.#listeners.answerBy(this.#backend(), this.#metrics.page);
@@ -286,7 +286,7 @@ export class Server {
     const { served, isDraining, jobs } = this.#host;
     if (ref !== undefined) return modelReadiness(served.presenceOf(served.registry.find(ref)));
     const models = [...served.registry.all()].map((model) => served.presenceOf(model));
-    return serverReadiness(models, isDraining, jobs.problem !== null);
+    return serverReadiness(models, isDraining, jobs.guard.problem !== null);
   }
 }
 

@@ -8,7 +8,7 @@ import { plural } from './server-status.js';
 import { VERSION } from '../version.js';
 import { METRICS_PATH } from '../http/dialects/metrics.js';
 import { calledModel } from '../http/dialects/mms/path.js';
-import type { KeptJobs } from '../jobs/kept-jobs.js';
+import type { JobStore } from '../jobs/job-store.js';
 import type { Models } from '../models/models.js';
 import type { Log } from '../observe/log.js';
 import { withheldNames } from '../options/environment.js';
@@ -28,13 +28,13 @@ export function logOpen(
   log: Log,
   { models, devices, management, metrics, resolved, platform }: ServerPlan,
   { url, managementUrl, metricsUrl }: Addresses,
-  jobs: Pick<KeptJobs, 'isDurable' | 'storeName'>,
+  jobs: Pick<JobStore, 'isDurable' | 'name'>,
 ): void {
   for (const text of startTexts(models, devices.threads, url)) log.info(text);
   if (platform.health !== null) log.info(`AIP_HEALTH_ROUTE: health is on ${url}${platform.health}`);
   if (platform.predict !== null)
     log.info(`AIP_PREDICT_ROUTE: predictions are on ${url}${platform.predict}, before any other path`);
-  if (jobs.isDurable) log.info(`store of jobs: ${jobs.storeName}`);
+  if (jobs.isDurable) log.info(`store of jobs: ${jobs.name}`);
   const withheld = resolved.explicit.has('withholdEnv') ? [] : withheldNames(resolved.options.withholdEnv);
   if (withheld.length > 0) log.info(withheldText(withheld));
   if (managementUrl !== null) {

@@ -5,6 +5,7 @@
 import type { IntervalHistogram } from 'node:perf_hooks';
 import type { MemoryBudget } from '../budget/memory-budget.js';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
+import type { JobStore } from '../jobs/job-store.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { SpareProcesses } from '../processes/spare-processes.js';
 import { NO_MODEL, modelStatus, WORKER_PHASES, whyOf } from '../models/describe-model.js';
@@ -31,7 +32,7 @@ export interface StatusSources {
   };
   readonly registry: Pick<Models, 'default' | 'describe'>;
   readonly unsent: Pick<UnsentAnswers, 'describe'>;
-  readonly jobs: Pick<KeptJobs, 'storeName' | 'problem'>;
+  readonly jobs: Pick<KeptJobs, 'guard'>;
   readonly spares: Pick<SpareProcesses, 'status'>;
   readonly memory: Pick<MemoryBudget, 'status'> | null;
   readiness(): ReadinessAnswer;
@@ -59,7 +60,7 @@ export function serverStatus(
     spares: spares.status,
     replies: Object.fromEntries(facts.replies),
     unsent: unsent.describe(),
-    jobs: jobsStatus(jobs, showsWords),
+    jobs: jobsStatus(jobs.guard, showsWords),
     front: {
       rssBytes: process.memoryUsage.rss(),
       eventLoopDelayMs: delayStatus(facts.eventLoopDelay),
@@ -69,11 +70,11 @@ export function serverStatus(
 
 /** Names of folders and machines, and the failure's own words, are for clients that may read the words of the app too. */
 export function jobsStatus(
-  { storeName, problem }: Pick<KeptJobs, 'storeName' | 'problem'>,
+  { store: { name }, problem }: { readonly store: Pick<JobStore, 'name'>; readonly problem: string | null },
   showsWords: boolean,
 ): ServerStatus['jobs'] {
-  if (showsWords) return { store: storeName, problem };
-  return { store: storeName.split(' ', 1)[0] as string, problem: problem === null ? null : 'unavailable' };
+  if (showsWords) return { store: name, problem };
+  return { store: name.split(' ', 1)[0] as string, problem: problem === null ? null : 'unavailable' };
 }
 
 /** Every version of every model; the ones that are being unregistered come last. `showsWords`: with the apps' words. */

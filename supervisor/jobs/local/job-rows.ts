@@ -1,12 +1,13 @@
 /** The rows of a book of jobs in a database, and the webhooks of apps. */
 import type { StatementSyncInstance } from '@photostructure/sqlite';
-import type { Entry, Input, JobRow, Rows, Standing } from '../job-book.js';
+import type { Input, JobRow, Rows, Standing } from '../job-book.js';
 import {
   placeOf,
   type JobRecord,
   type JobState,
   type JobTarget,
   type ListQuery,
+  type NewJob,
   type StoredCall,
   type WaitingPlace,
 } from '../job-record.js';
@@ -109,7 +110,7 @@ export class JobRows implements Rows<TableRow, KeptBytes, KeptBytes> {
     return this.#rows(sql, ...given, from ?? Number.MAX_SAFE_INTEGER, limit + 1);
   }
 
-  insert({ record, call, key, body }: Entry<KeptBytes>, { bytes, isWaiting, at }: Standing): void {
+  insert({ record, call, key, body }: NewJob<KeptBytes>, { bytes, isWaiting, at }: Standing): void {
     const { id, state, priority } = record;
     const place = isWaiting ? keyOf(placeOf(record)) : null;
     const sql = `INSERT INTO jobs (id, state, record, priority, bytes, place, at, key_scope, key_content)

@@ -3,7 +3,7 @@
  * tells others of its effects once it is committed.
  */
 import { ServeError } from '../../../protocol/errors.js';
-import { JobBook, MAX_TIMELY, type BookState, type Entry } from '../job-book.js';
+import { JobBook, MAX_TIMELY, type BookState } from '../job-book.js';
 import {
   hasEnded,
   keptError,
@@ -12,6 +12,7 @@ import {
   type JobRecord,
   type KeptError,
   type KeptWebhook,
+  type NewJob,
   type Outcome,
 } from '../job-record.js';
 import { failedUnrun, givenBack, LEAST_JOB_BYTES, lost, webhookEnded } from '../job-rules.js';
@@ -65,7 +66,7 @@ export class JobTable extends JobBook<TableRow, KeptBytes, KeptBytes, JobRows> {
     }
   }
 
-  override accept(job: Entry<KeptBytes>): Acceptance | null {
+  override accept(job: NewJob<KeptBytes>): Acceptance | null {
     const refusal = super.accept(job);
     if (refusal !== null) this.rows.gone(job.body.file);
     return refusal;

@@ -43,6 +43,19 @@ local function entry(id)
   if found then return string.match(found, '^(%d+) (%d) (%S+) (.*)$') end
 end
 
+-- Where BullMQ has a job; nothing for an unknown one.
+local function placeOf(id)
+  local _, _, _, queue = entry(id)
+  return queue and base(queue)
+end
+
+-- The names of a queue's keys, for a script of BullMQ.
+local function keysAt(at, names)
+  local keys = {}
+  for i, name in ipairs(names) do keys[i] = at .. name end
+  return keys
+end
+
 local function note(id, was, bytes, dropped, key, queue)
   if bytes - was ~= 0 then redis.call('INCRBY', P .. 'bytes', bytes - was) end
   redis.call('HSET', P .. 'jobs', id, bytes .. ' ' .. dropped .. ' ' .. key .. ' ' .. queue)
@@ -131,9 +144,14 @@ local function makeRoom(more, max)
   return freed >= over
 end
 
+-- It waits for its first begin.
+local function hasNotBegun(id)
+  local at = placeOf(id)
+  return at and waits(at, id) and not redis.call('HGET', at .. id, 'atm')
+end
+
 local function hasPassed(id, now, retention)
-  local _, _, _, queue = entry(id)
-  local finished = redis.call('HGET', base(queue) .. id, 'finishedOn')
+  local finished = redis.call('HGET', placeOf(id) .. id, 'finishedOn')
   return finished and tonumber(finished) + retention <= tonumber(now) and not isOwed(id)
 end
 `;

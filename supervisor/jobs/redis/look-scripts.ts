@@ -42,10 +42,10 @@ local function page()
 end
 
 local function stateOf(id)
-  local _, _, _, queue = entry(id)
-  local known = queue and redis.call('HMGET', base(queue) .. id, 'st', 'can') or {}
+  local at = placeOf(id)
+  local known = at and redis.call('HMGET', at .. id, 'st', 'can') or {}
   if known[2] and (known[1] == 'failed' or known[1] == 'lost') then return 'cancelled' end
-  return known[1] or queue and (waits(base(queue), id) and 'queued' or 'running')
+  return known[1] or at and (waits(at, id) and 'queued' or 'running')
 end
 
 local ids, found, more = state ~= '' and few(), {}, ''
@@ -92,11 +92,8 @@ local function promote(at, now)
 end
 -- Lets active jobs whose lock has gone wait where those are that are to be decided: those that had none at the check before too.
 local function findStalled(at, now)
-  local keys = {}
-  for i, name in ipairs({ 'stalled', 'wait', 'active', 'stalled-check', 'meta', 'paused', 'marker', 'events', 'repeat' }) do
-    keys[i] = at .. name
-  end
-  moveStalledJobsToWait(keys, { math.huge, at, now, ARGV[5] })
+  local names = { 'stalled', 'wait', 'active', 'stalled-check', 'meta', 'paused', 'marker', 'events', 'repeat' }
+  moveStalledJobsToWait(keysAt(at, names), { math.huge, at, now, ARGV[5] })
 end
 local now = tonumber(ARGV[1])
 local queues = {}
@@ -136,8 +133,7 @@ if redis.call('SET', P .. 'clean', '1', 'NX', 'PX', ARGV[2]) then
   repeat
     hasFound = false
     for _, id in ipairs(redis.call('HRANDFIELD', P .. 'jobs', 10)) do
-      local _, _, _, queue = entry(id)
-      if redis.call('EXISTS', base(queue) .. id) == 0 then
+      if redis.call('EXISTS', placeOf(id) .. id) == 0 then
         drop(id)
         left, hasFound = left - 1, true
       end

@@ -27,7 +27,7 @@ import { bytesOfNew, expiresAt } from '../job-rules.js';
 import { StoreBase, type JobStore, type KeepLimits } from '../job-store.js';
 import { HeldJobs } from './held-jobs.js';
 import { JobBegin } from './job-begin.js';
-import { JobSteps, MAX_BODY_BYTES, type FetchAhead } from './job-steps.js';
+import { JobSteps, MAX_BODY_BYTES, type FetchAhead, type StepParts } from './job-steps.js';
 import { NewsReader } from './news-reader.js';
 import { OwedWebhooks } from './owed-webhooks.js';
 import { nameOf, placeIn, PREFIX, WaitingCounts } from './queues.js';
@@ -62,10 +62,7 @@ export class RedisStore extends StoreBase implements JobStore {
   readonly name: string;
   readonly isDurable = true;
   protected readonly counts = new WaitingCounts();
-  readonly #link: RedisLink;
-  readonly #limits: KeepLimits;
-  readonly #held: HeldJobs;
-  readonly #webhooks: OwedWebhooks;
+  readonly #parts: StepParts;
   readonly #steps: JobSteps;
   readonly #news: NewsReader;
   readonly #upkeep: Upkeep;
@@ -80,18 +77,16 @@ export class RedisStore extends StoreBase implements JobStore {
   constructor({ link, name, limits, lockMs = LOCK_MS }: RedisStoreOptions) {
     super();
     this.name = name;
-    this.#link = link;
-    this.#limits = limits;
-    this.#webhooks = new OwedWebhooks(link);
-    this.#held = new HeldJobs(link, lockMs, (id) => this.tell('onCancelled', id));
-    const parts = { link, limits, lockMs, held: this.#held, counts: this.counts, webhooks: this.#webhooks };
-    this.#steps = new JobSteps({ ...parts, tell: this.tell });
+    const { counts, tell } = this;
+    const held = new HeldJobs(link, lockMs, (id) => tell('onCancelled', id));
+    this.#parts = { link, limits, lockMs, held, counts, webhooks: new OwedWebhooks(link), tell };
+    this.#steps = new JobSteps(this.#parts);
     this.#news = new NewsReader(link, (kind, text) => {
-      if (kind === 'cancelled') this.#held.cancel(text);
+      if (kind === 'cancelled') held.cancel(text);
       else if (kind === 'waiting') {
-        this.counts.hear(text);
-        this.tell('onDue', placeIn(text).model);
-      } else if (!this.#held.runs(text)) this.tell('onMoved', text);
+        counts.hear(text);
+        tell('onDue', placeIn(text).model);
+      } else if (!held.runs(text)) tell('onMoved', text);
     });
     this.#upkeep = new Upkeep(this.#steps, (...first) => this.#news.start(...first));
   }
@@ -109,16 +104,23 @@ export class RedisStore extends StoreBase implements JobStore {
     const { data, body } = newData(job);
     const queue = nameOf(placeOf(record));
     const isDue = record.dueAt <= nowMs;
-    const [is, found] = (await this.#link.run('accept', [
-      ...[record.id, queue, bytesOfNew(job.call), this.#limits.maxBytes, data.key ?? '-', key?.content ?? ''],
+    const [is, found] = (await this.#parts.link.run('accept', [
+      ...[
+        record.id,
+        queue,
+        bytesOfNew(job.call),
+        this.#parts.limits.maxBytes,
+        data.key ?? '-',
+        key?.content ?? '',
+      ],
       ...[
         expiresAt(record),
         nowMs,
-        this.#limits.retentionMs,
+        this.#parts.limits.retentionMs,
         expiresAt(record) - nowMs + SPARE_MS,
         body ?? '',
       ],
-      ...[...bullJob(record, data, nowMs), this.#link.id],
+      ...[...bullJob(record, data, nowMs), this.#parts.link.id],
     ])) as ['accepted' | 'conflict' | 'full' | 'known', unknown];
     if (is === 'conflict' || is === 'full') return { is };
     if (is === 'known') return { is, record: readJob(found)?.record ?? record };
@@ -130,7 +132,7 @@ export class RedisStore extends StoreBase implements JobStore {
   }
 
   async withdraw(id: string): Promise<void> {
-    await this.#link.run('withdraw', [id]);
+    await this.#parts.link.run('withdraw', [id]);
     this.#upkeep.start();
   }
 
@@ -146,12 +148,12 @@ export class RedisStore extends StoreBase implements JobStore {
   }
 
   async giveBack(id: string, token: string, isLoss: boolean): Promise<void> {
-    const job = this.#held.get(id, token);
+    const job = this.#parts.held.get(id, token);
     if (job !== null) await this.#steps.giveBack(job, isLoss);
   }
 
   async settle(id: string, token: string, outcome: Outcome): Promise<JobRecord | null> {
-    const job = this.#held.get(id, token);
+    const job = this.#parts.held.get(id, token);
     if (job === null) return null;
     if (job.isUnsure) return this.#steps.settle(job, outcome);
     const ahead: FetchAhead = { args: [], fetched: deferred() };
@@ -163,7 +165,7 @@ export class RedisStore extends StoreBase implements JobStore {
   }
 
   progress(id: string, token: string, progress: JobProgress): void {
-    const job = this.#held.get(id, token);
+    const job = this.#parts.held.get(id, token);
     if (job !== null) this.#steps.progress(job, progress);
   }
 
@@ -177,18 +179,18 @@ export class RedisStore extends StoreBase implements JobStore {
 
   /** A write of nothing, which a Redis refuses that has no memory or no disk for more. */
   async probe(): Promise<void> {
-    await this.#link.use(() => this.#link.commands.setRange(`${PREFIX}:none`, 0, ''));
+    await this.#parts.link.use(() => this.#parts.link.commands.setRange(`${PREFIX}:none`, 0, ''));
   }
 
   readResult(id: string): Promise<Buffer | null> {
-    return this.#link.bytes(`${PREFIX}:result:${id}`);
+    return this.#parts.link.bytes(`${PREFIX}:result:${id}`);
   }
 
   async list({ state, limit, from }: ListQuery): Promise<JobPage> {
     const records: JobRecord[] = [];
     for (let next = from === null ? '' : String(from); ;) {
-      const args = [state ?? '', limit - records.length, next, Date.now(), this.#limits.retentionMs];
-      const reply = (await this.#link.run('list', args)) as [unknown[], string, string];
+      const args = [state ?? '', limit - records.length, next, Date.now(), this.#parts.limits.retentionMs];
+      const reply = (await this.#parts.link.run('list', args)) as [unknown[], string, string];
       records.push(...reply[0].flatMap((one) => readJob(one)?.record ?? []));
       next = reply[1];
       if (reply[2] === '') return { records, next: next === '' ? null : Number(next) };
@@ -196,19 +198,19 @@ export class RedisStore extends StoreBase implements JobStore {
   }
 
   owe(webhook: Webhook): Promise<void> {
-    return this.#webhooks.owe(webhook);
+    return this.#parts.webhooks.owe(webhook);
   }
 
   forgetWebhook(id: string): Promise<void> {
-    return this.#webhooks.forget(id);
+    return this.#parts.webhooks.forget(id);
   }
 
   endWebhook(jobId: string): Promise<void> {
-    return this.#webhooks.end(jobId);
+    return this.#parts.webhooks.end(jobId);
   }
 
   takeWebhooks(limit: number): Promise<readonly KeptWebhook[]> {
-    return this.#webhooks.take(limit, async (id) => {
+    return this.#parts.webhooks.take(limit, async (id) => {
       const job = await this.#steps.read(id);
       if (job === null || !hasEnded(job.record) || job.data.call === null) return null;
       return { of: 'job', record: job.record, call: job.data.call, body: await this.readResult(id) };
@@ -226,26 +228,23 @@ export class RedisStore extends StoreBase implements JobStore {
     this.#upkeep.close();
     const leave = async (): Promise<void> => {
       await this.idle();
-      await this.#webhooks.leave();
+      await this.#parts.webhooks.leave();
     };
-    if (this.#link.isReady)
+    if (this.#parts.link.isReady)
       await within(
         CLOSE_LIMIT_MS,
         leave().catch(() => {}),
       ); // what it owes is another's soon
-    this.#link.close();
+    this.#parts.link.close();
   }
 
   /** Renews locks and owed webhooks, then again and again. */
   async #renew(): Promise<void> {
     if (this.#isClosed) return;
     if (this.#renewal !== null) clearTimeout(this.#renewal);
-    this.#renewal = setTimeout(
-      () => void this.#renew(),
-      this.#steps.parts.lockMs / RENEWALS_PER_LOCK,
-    ).unref();
-    if (!this.#link.isReady) return;
-    const work = Promise.all([this.#held.renew(), this.#webhooks.renew(), this.#takeBack()]);
+    this.#renewal = setTimeout(() => void this.#renew(), this.#parts.lockMs / RENEWALS_PER_LOCK).unref();
+    if (!this.#parts.link.isReady) return;
+    const work = Promise.all([this.#parts.held.renew(), this.#parts.webhooks.renew(), this.#takeBack()]);
     await work.catch(() => {}); // it is done the next time: a look tells that Redis is away
   }
 
@@ -255,11 +254,11 @@ export class RedisStore extends StoreBase implements JobStore {
     this.#isTakingBack = true;
     try {
       for (const [worker, token] of [...this.#lostBegins]) {
-        for (const id of (await this.#link.run('fetched', [worker])) as string[]) {
+        for (const id of (await this.#parts.link.run('fetched', [worker])) as string[]) {
           const found = await this.#steps.read(id);
-          if (found !== null) await this.#steps.giveBack(this.#held.add(found, token, worker), false);
+          if (found !== null) await this.#steps.giveBack(this.#parts.held.add(found, token, worker), false);
         }
-        this.#held.releaseOf(worker); // what is not active any more
+        this.#parts.held.releaseOf(worker); // what is not active any more
         this.#lostBegins.delete(worker);
       }
     } finally {

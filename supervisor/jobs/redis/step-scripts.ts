@@ -59,12 +59,8 @@ local function first(open)
   end
   return best
 end
-local function fetchFrom(at, now, opts)
-  local keys = {}
-  for i, name in ipairs({ 'wait', 'active', 'prioritized', 'events', 'stalled', 'limiter', 'delayed', 'paused', 'meta', 'pc',
-    'marker' }) do keys[i] = at .. name end
-  return moveToActive(keys, { at, now, opts })
-end
+local KEYS_OF_ACTIVE = { 'wait', 'active', 'prioritized', 'events', 'stalled', 'limiter', 'delayed', 'paused', 'meta', 'pc',
+  'marker' }
 local function fetch(from)
   local opts = cmsgpack.pack({ token = ARGV[from], name = ARGV[from + 1], lockDuration = tonumber(ARGV[from + 2]) })
   local all, open = {}, {}
@@ -76,7 +72,7 @@ local function fetch(from)
   while #found < most and #open > 0 do
     local i = first(open)
     local one = open[i]
-    local job = fetchFrom(one.at, ARGV[from + 3], opts)
+    local job = moveToActive(keysAt(one.at, KEYS_OF_ACTIVE), { one.at, ARGV[from + 3], opts })
     local _, _, _, queue = entry(job[2])
     if job[1] == 0 then
       one.isEmpty = true
@@ -159,10 +155,10 @@ return { done, isKept and 1 or 0, can or '', #ARGV > 14 and fetch(15) or false }
 /** id: a running job is noted as cancelled. Answers where it is: running, waiting or ended. */
 const CANCEL = `
 local id = ARGV[1]
-local _, _, _, queue = entry(id)
-if not queue or redis.call('HEXISTS', base(queue) .. id, 'st') == 1 then return 'ended' end
-if waits(base(queue), id) then return 'waiting' end
-redis.call('HSET', base(queue) .. id, 'can', '1')
+local at = placeOf(id)
+if not at or redis.call('HEXISTS', at .. id, 'st') == 1 then return 'ended' end
+if waits(at, id) then return 'waiting' end
+redis.call('HSET', at .. id, 'can', '1')
 redis.call('XADD', '${NEWS}', 'MAXLEN', '~', 1000, '*', 'cancel', id)
 return 'running'
 `;
@@ -170,8 +166,7 @@ return 'running'
 /** id, token, report: notes the progress of a job that runs here. */
 const PROGRESS = `
 local id = ARGV[1]
-local _, _, _, queue = entry(id)
-local q = queue and base(queue)
+local q = placeOf(id)
 if not q or redis.call('GET', q .. id .. ':lock') ~= ARGV[2] then return 0 end
 redis.call('HSET', q .. id, 'progress', ARGV[3])
 tell(q, 'progress', id, 'data', ARGV[3])
@@ -188,11 +183,10 @@ goOnIfFull()
 local said = {}
 for i = 2, #ARGV, 3 do
   local id, token = ARGV[i], ARGV[i + 1]
-  local _, _, _, queue = entry(id)
-  local at = queue and base(queue)
-  local lock = queue and redis.call('GET', at .. id .. ':lock')
-  local known = queue and redis.call('HMGET', at .. id, 'pb', 'can')
-  if queue and (lock == token or not lock and known[1] == ARGV[i + 2] and redis.call('LPOS', at .. 'active', id)) then
+  local at = placeOf(id)
+  local lock = at and redis.call('GET', at .. id .. ':lock')
+  local known = at and redis.call('HMGET', at .. id, 'pb', 'can')
+  if at and (lock == token or not lock and known[1] == ARGV[i + 2] and redis.call('LPOS', at .. 'active', id)) then
     redis.call('SET', at .. id .. ':lock', token, 'PX', ARGV[1])
     redis.call('SREM', at .. 'stalled', id)
     said[#said + 1] = known[2] and 'cancelled' or ''
@@ -205,15 +199,13 @@ return said
 
 /** id: it was not to be expired, unless it waits for its first begin by now. */
 const KEEP_ON = `
-local _, _, _, queue = entry(ARGV[1])
-if queue and waits(base(queue), ARGV[1]) and redis.call('HGET', base(queue) .. ARGV[1], 'atm') == false then return 0 end
+if hasNotBegun(ARGV[1]) then return 0 end
 return redis.call('ZREM', P .. 'expires', ARGV[1])
 `;
 
 /** id: forgets a job that has not begun. */
 const WITHDRAW = `
-local _, _, _, queue = entry(ARGV[1])
-if queue and waits(base(queue), ARGV[1]) and redis.call('HGET', base(queue) .. ARGV[1], 'atm') == false then drop(ARGV[1]) end
+if hasNotBegun(ARGV[1]) then drop(ARGV[1]) end
 return 0
 `;
 

@@ -391,7 +391,10 @@ test('the outcome of a job that ran, and one that waits again, are stored once t
   second.giveBack(false);
   await settled();
   await assert.rejects(bench.jobs.get(ran.id), { code: 'SERVE_JOBS_UNAVAILABLE', retryAfterS: 5 });
-  assert.deepEqual([bench.jobs.problem, bench.health], ['the disk is full', ['away: the disk is full']]);
+  assert.deepEqual(
+    [bench.jobs.guard.problem, bench.health],
+    ['the disk is full', ['away: the disk is full']],
+  );
   mock.timers.tick(1000);
   await settled();
   assert.equal(bench.ended.length, 0);
@@ -400,7 +403,7 @@ test('the outcome of a job that ran, and one that waits again, are stored once t
   await settled();
   assert.deepEqual([await bench.state(ran.id), await bench.state(back.id)], ['succeeded', 'queued']);
   assert.deepEqual(
-    [bench.jobs.problem, bench.health, bench.ended.length],
+    [bench.jobs.guard.problem, bench.health, bench.ended.length],
     [null, ['away: the disk is full', 'well'], 1],
   );
   const { calls } = store;

@@ -9,16 +9,16 @@ const BYTES = 100;
 function bench() {
   const reads: { id: string; end: (outcome: Buffer | null | Error) => void }[] = [];
   let bytes = 0;
-  const results = new SharedResults({
-    read: (id) =>
+  const results = new SharedResults(
+    (id) =>
       new Promise((resolve, reject) => {
         reads.push({
           id,
           end: (outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome)),
         });
       }),
-    onBytes: (more) => (bytes += more),
-  });
+    (more) => (bytes += more),
+  );
   return { results, reads, ids: () => reads.map(({ id }) => id), bytes: () => bytes };
 }
 

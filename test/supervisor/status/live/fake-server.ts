@@ -90,7 +90,10 @@ export function fakeServer(models: Model[]): FakeServer {
     } as unknown as LiveSources['facts'],
     lines: new RecentLines(),
     counts: new CallCounts(),
-    jobs: { storeName: 'memory', problem: null, list: () => Promise.resolve({ records: [], next: null }) },
+    jobs: {
+      guard: { store: { name: 'memory' }, problem: null },
+      list: () => Promise.resolve({ records: [], next: null }),
+    } as unknown as LiveSources['jobs'],
     spares: { status: [] },
     memory: null,
     unsent: { describe: () => ({ clients: 0, bytes: 0, maxBytes: 1 }) },
