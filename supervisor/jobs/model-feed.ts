@@ -9,7 +9,7 @@ import type { JobStore } from './job-store.js';
 /** A model, as its feed sees it. */
 export interface FedModel {
   readonly name: string;
-  /** What it runs now: no routes until its app is loaded, and while it takes no jobs. */
+  /** Names the jobs that it can run now: it has no routes until its app is loaded, and while it takes no jobs. */
   target(): JobTarget;
   /** Whether the routes of its app are known. */
   isLoaded(): boolean;
