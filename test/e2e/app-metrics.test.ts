@@ -5,7 +5,8 @@ import { ask } from '../helpers/ask.js';
 import { editedApp, type Ending } from '../helpers/edited-app.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { untilScraped } from '../helpers/scrape.js';
-import { serveHere, shareHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { fixture, runCommand } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -70,7 +71,7 @@ withEachRuntime(({ language, app }) => {
   describe('ctx.metrics', LIMIT, () => {
     test('counters and histograms add up over restarts, gauges are those of the workers that live', async (t) => {
       const args = ['--metrics', '--workers', '2'];
-      const server = await serveHere(t, app('measures'), { args, expectedRestarts: 1 });
+      const server = await startHere(app('measures'), { t, args, expectedRestarts: 1 });
       await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
       for (let i = 0; i < 4; i += 1) await ask(server, { labels: { language: 'en' } });
       await untilScraped(server.url, (one) => one.sum('words') === 4);
@@ -153,7 +154,7 @@ export const app = new Potassium('own').init((workerNum, { metrics }) => {
   return {};
 });\n`,
   });
-  const server = await serveHere(t, app.path('app.mjs'), { args: ['--metrics'] });
+  const server = await startHere(app.path('app.mjs'), { t, args: ['--metrics'] });
   await untilScraped(server.url, (one) => one.sum('loads') === 1);
   await server.stop();
 });

@@ -5,7 +5,7 @@ import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { editedApp } from '../helpers/edited-app.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
-import { serveHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
 import { startServer, type Answer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -41,7 +41,7 @@ withEachRuntime(({ app, batchFunction }) => {
 
 withOneRuntime(() => {
   test("size and delay of an app's config hold", LIMIT, async (t) => {
-    const server = await serveHere(t, editedApp(t, { 'app.mjs': OF_TWO }).path('app.mjs'));
+    const server = await startHere(editedApp(t, { 'app.mjs': OF_TWO }).path('app.mjs'), { t });
     await server.until(({ state }) => state === 'ready');
     const first = ask(server, {});
     await server.until(({ model }) => model.queue.waiting === 1);
@@ -56,7 +56,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await serveHere(t, app('batches'), { cues, args: ['--batch-size', '8'] });
+      const server = await startHere(app('batches'), { t, args: ['--batch-size', '8'], env: cues.env });
       await server.until(({ state }) => state === 'ready');
       const first = ask(server, { name: 'first', until: 'go' });
       await cues.untilNoted('run first');
@@ -72,7 +72,7 @@ withOneRuntime(({ app }) => {
   test('calls wait beside an idle worker until the delay of the first one is over', LIMIT, async (t) => {
     const cues = makeCues(t);
     const args = ['--batch-size', '8', '--max-batch-delay', '5s'];
-    const server = await serveHere(t, app('batches'), { cues, args });
+    const server = await startHere(app('batches'), { t, args, env: cues.env });
     await server.until(({ state }) => state === 'ready');
     const first = ask(server, { name: 'a' });
     await server.until(({ model }) => model.queue.waiting === 1);
@@ -88,7 +88,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       const args = ['--batch-size', '8', '--max-batch-delay', '1h'];
-      const server = await serveHere(t, app('batches'), { cues, args });
+      const server = await startHere(app('batches'), { t, args, env: cues.env });
       const headers = { 'X-Request-Timeout-Seconds': '50' };
       const answer = await ask(server, { name: 'a' }, { headers });
       assert.deepEqual([answer.status, sizeOf(answer)], [200, 1]);

@@ -4,8 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { batchServer, statuses, type Batches } from '../helpers/batch-server.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import type { ServedHere } from '../helpers/served-here.js';
-import { fixture, type Answer } from '../helpers/server.js';
+import { fixture, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -133,7 +132,7 @@ const MOST_ATTEMPTS = 20;
 async function sendAhead(
   t: TestContext,
   app: string,
-  askC: (server: ServedHere) => Promise<Answer>,
+  askC: (server: Server) => Promise<Answer>,
 ): Promise<Ahead> {
   const batches = await batchServer(t, app, 2);
   const { server, cues, askAll } = batches;

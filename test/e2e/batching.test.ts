@@ -5,7 +5,7 @@ import { ask, errorOf } from '../helpers/ask.js';
 import { askTogether, batchServer, fullBatches, statuses } from '../helpers/batch-server.js';
 import { makeCues } from '../helpers/cues.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
-import { serveHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
 import { call, fixture, runCommand, type Answer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 import { startBy } from '../helpers/starters.js';
@@ -254,7 +254,7 @@ withEachRuntime(({ language, app }) => {
 
   test('an app with a batch function alone answers a single call, a batch of one', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await serveHere(t, APP, { args: ['--workers', '1'], cues });
+    const server = await startHere(APP, { t, args: ['--workers', '1'], env: cues.env });
     assert.equal((await ask(server, { name: 'a' })).json<{ of: number }>().of, 1);
     const forgetful = await ask(server, { name: 'b', forgets: true });
     assert.equal(forgetful.status, 500);
@@ -267,7 +267,7 @@ withEachRuntime(({ language, app }) => {
     LIMIT,
     async (t) => {
       const args = ['--workers', '1', '--batch-size', '3', '--max-batch-delay', '30s'];
-      const server = await serveHere(t, app('batches-potassium'), { args });
+      const server = await startHere(app('batches-potassium'), { t, args });
       const post = (path: string, input: object): Promise<Answer> =>
         ask({ url: `${server.url}${path}` }, input);
       const answers = await Promise.all(

@@ -8,7 +8,8 @@ import { makeCues, type Cues, type Ending } from '../helpers/cues.js';
 import { Thrown, startClient, type PublishedClient } from '../helpers/published-client.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
-import { serveHere, shareHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -186,7 +187,7 @@ describe('a server of its own', () => {
       const cues = makeCues(t);
       cues.give('init may not end');
       const args = ['--queue-size', '1'];
-      const server = await serveHere(t, fixture('works.mjs'), { cues, args });
+      const server = await startHere(fixture('works.mjs'), { t, args, env: cues.env });
       const held: Promise<Outcome>[] = [];
       for (const client of await bothClients(t, server))
         for (let i = 0; i < 2; i += 1) {

@@ -10,7 +10,8 @@ import { cancelJob } from '../helpers/jobs.js';
 import { startReceiver, type Receiver } from '../helpers/receiver.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, startServer, type Server } from '../helpers/server.js';
-import { serveHere, shareHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 const ASYNC = { prefer: 'respond-async' };
@@ -284,7 +285,7 @@ withOneRuntime(({ app }) => {
   });
 
   test('an input that its schema, or the app, refuses: 422, and the list of FastAPI', LIMIT, async (t) => {
-    const server = await serveHere(t, app('schemas'));
+    const server = await startHere(app('schemas'), { t });
     const { status, json } = await ask(server, 'POST /predictions', { input: { prompt: 1 } });
     const [{ loc, msg, type } = { loc: null, msg: '', type: '' }, ...more] = json.detail as {
       loc: unknown;
@@ -304,7 +305,7 @@ withOneRuntime(({ app }) => {
 
   test('health-check of an app that cannot load is SETUP_FAILED', LIMIT, async (t) => {
     const args = ['--model', `works=${app('works')}`, '--restart-limit', '0'];
-    const broken = await serveHere(t, app('throws-in-init'), { args });
+    const broken = await startHere(app('throws-in-init'), { t, args });
     await broken.until(({ models }) => models.some(({ state }) => state === 'unhealthy'));
     assert.equal((await ask(broken, 'GET /health-check')).json.status, 'SETUP_FAILED');
     await broken.stop();

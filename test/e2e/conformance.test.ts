@@ -11,7 +11,7 @@ import { askAtOnce } from '../helpers/pipeline.js';
 import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
 import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
 import { eventually, startServer, type Server } from '../helpers/server.js';
-import { serveHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
 import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -189,7 +189,7 @@ withEachRuntime(({ language, app, greeting, potassium }) => {
 /** The front's alone: it counts, holds and refuses calls, and delivers webhooks. */
 withOneRuntime(({ app, potassium }) => {
   test('3: sequence_number goes up by one with every POST, and with nothing else', LIMIT, async (t) => {
-    const server = await serveHere(t, potassium(), { cues: makeCues(t), args: ['--max-body', '1kb'] });
+    const server = await startHere(potassium(), { t, args: ['--max-body', '1kb'], env: makeCues(t).env });
     await server.until(({ state }) => state === 'ready');
     const posts: readonly (() => Promise<unknown>)[] = [
       () => post(server, '/', {}),
@@ -213,7 +213,7 @@ withOneRuntime(({ app, potassium }) => {
   test('5: calls that come during init are answered, whatever client they come from', LIMIT, async (t) => {
     const cues = makeCues(t);
     cues.give('init may not end');
-    const server = await serveHere(t, potassium(), { cues });
+    const server = await startHere(potassium(), { t, env: cues.env });
     const clients = await Promise.all(([3, 4, 6] as const).map((major) => startClient(t, major, server)));
     const [three, four, six] = clients as [(typeof clients)[0], (typeof clients)[0], (typeof clients)[0]];
     const warm = six.ask<{ json: unknown }>('warmup');
@@ -235,7 +235,7 @@ withOneRuntime(({ app, potassium }) => {
 
   test('10: 6.2.0 asks again after a full queue, until it is served', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await serveHere(t, potassium(), { cues, args: ['--queue-size', '0'] });
+    const server = await startHere(potassium(), { t, args: ['--queue-size', '0'], env: cues.env });
     await server.until(({ state }) => state === 'ready');
     const running = post(server, '/work', { until: 'go on' }, 'first');
     await cues.untilNoted('begun first');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { errorOf } from '../helpers/ask.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
-import { serveHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
 import { call } from '../helpers/server.js';
 
 /** Each as its language prints it. */
@@ -16,7 +16,7 @@ const STACKS: Readonly<Record<Language, RegExp>> = {
 withEachRuntime(({ language, app }) => {
   for (const args of [['--expose-errors'], []]) {
     test(`an app that throws, ${args[0] ?? 'without the option'}`, { timeout: 240_000 }, async (t) => {
-      const server = await serveHere(t, app('answers'), { args });
+      const server = await startHere(app('answers'), { t, args });
       const answer = await call(`${server.url}/?kind=throws`, '', {});
       assert.equal(answer.status, 500);
       if (args.length > 0) {

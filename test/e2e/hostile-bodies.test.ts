@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { serveHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
 import { call, eventually, fixture } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -27,7 +27,7 @@ test(
   'six bodies of 99 MB that drip: their bytes count as they arrive, and others are served',
   LIMIT,
   async (t) => {
-    const server = await serveHere(t, fixture('works.mjs'), { cues: makeCues(t) });
+    const server = await startHere(fixture('works.mjs'), { t, env: makeCues(t).env });
     await drip(t, server, 6);
     const { model } = await server.until(({ model: { queue } }) => queue.arriving === 6 && queue.bytes === 6);
     assert.equal(model.queue.maxBytes, 512 * 1024 * 1024);
@@ -38,7 +38,7 @@ test(
 );
 
 test('a body in 300,000 chunks of one byte is taken, and the worker serves on', LIMIT, async (t) => {
-  const server = await serveHere(t, fixture('works.mjs'), { cues: makeCues(t) });
+  const server = await startHere(fixture('works.mjs'), { t, env: makeCues(t).env });
   const connection = await RawConnection.open(server);
   t.after(() => connection.destroy());
   connection.send(
@@ -52,9 +52,10 @@ test('a body in 300,000 chunks of one byte is taken, and the worker serves on', 
 });
 
 test('when drippers take every place, newcomers get one and the drippers lose theirs', LIMIT, async (t) => {
-  const server = await serveHere(t, fixture('works.mjs'), {
-    cues: makeCues(t),
+  const server = await startHere(fixture('works.mjs'), {
+    t,
     args: ['--queue-size', '8'],
+    env: makeCues(t).env,
   });
   await server.until(({ state }) => state === 'ready');
   const drippers = await drip(t, server, 9); // an idle worker's call needs no place in the queue
@@ -70,9 +71,10 @@ test('when drippers take every place, newcomers get one and the drippers lose th
 });
 
 test('clients without a key that drip keep no gateway client out', LIMIT, async (t) => {
-  const server = await serveHere(t, fixture('works.mjs'), {
-    cues: makeCues(t),
+  const server = await startHere(fixture('works.mjs'), {
+    t,
     args: ['--api-key', 'secret'],
+    env: makeCues(t).env,
   });
   await drip(t, server, 64, '/start/v4/');
   const start = JSON.stringify({ id: 'a', apiKey: 'secret', modelKey: 'm', modelInputs: {} });

@@ -9,7 +9,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { BINARY, HANDSHAKE, TEXT, frameHead, openRawSocket } from '../helpers/raw-web-socket.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { fixture, startServer } from '../helpers/server.js';
-import { serveHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
 import { shareServer } from '../helpers/shared-server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
@@ -22,7 +22,7 @@ describe('on one server', LIMIT, () => {
   const shared = shareServer(APP);
 
   test('upgrades that are not granted, one behind the other, are answered one by one', LIMIT, async (t) => {
-    const withKey = await serveHere(t, APP, { args: ['--api-key', 'k'] });
+    const withKey = await startHere(APP, { t, args: ['--api-key', 'k'] });
     for (const server of [shared.server, withKey]) {
       const connection = await RawConnection.open(server);
       t.after(() => connection.destroy());
@@ -168,7 +168,7 @@ describe('on one server of 8 MB', LIMIT, () => {
 });
 
 test('pings do not count against --queue-bytes', LIMIT, async (t) => {
-  const server = await serveHere(t, APP, { args: ['--queue-bytes', '256kb'] });
+  const server = await startHere(APP, { t, args: ['--queue-bytes', '256kb'] });
   const client = await openSocket(t, server, '/echo');
   const payload = Buffer.alloc(125);
   for (let round = 0; round < 45; round += 1) {
@@ -190,7 +190,7 @@ test('pings do not count against --queue-bytes', LIMIT, async (t) => {
 
 test('a message that arrives slowly is no silence, and needs no pong', LIMIT, async (t) => {
   const args = ['--websocket-idle-timeout', '2s', '--workers', '2'];
-  const server = await serveHere(t, APP, { args });
+  const server = await startHere(APP, { t, args });
   await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
   const slow = await openRawSocket(server, '/echo');
   t.after(() => slow.destroy());
@@ -248,7 +248,7 @@ withEachRuntime(({ app }) => {
 
 withOneRuntime(({ app }) => {
   test('two hundred short conversations leave no open file behind', LIMIT, async (t) => {
-    const server = await serveHere(t, app('websockets'), { args: ['--workers', '2'] });
+    const server = await startHere(app('websockets'), { t, args: ['--workers', '2'] });
     await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
     for (let round = 0; round < 20; round += 1) {
       await Promise.all(

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { tableRows } from '../helpers/doc-page.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { shareHere, type ServedHere } from '../helpers/served-here.js';
-import { call, type Answer } from '../helpers/server.js';
+import { shareHere } from '../helpers/shared-server.js';
+import { call, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -110,7 +110,7 @@ withEachRuntime(({ app: fixture }) => {
     });
 });
 
-function ask(server: ServedHere, asked: string, kind: string, { type, bytes }: Body): Promise<Answer> {
+function ask(server: Server, asked: string, kind: string, { type, bytes }: Body): Promise<Answer> {
   const path = (asked.split(' ')[1] as string).replace('{model_name}', 'any');
   const isWrapped = asked === GATEWAY && kind === 'JSON';
   const body = isWrapped ? JSON.stringify({ modelKey: 'any', modelInputs: VALUE }) : bytes;

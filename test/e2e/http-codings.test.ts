@@ -5,7 +5,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { errorOf } from '../helpers/ask.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { serveHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
 import { call, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -96,7 +96,7 @@ withOneRuntime(({ app }) => {
   });
 
   test('the app does not see what a body was compressed with', LIMIT, async (t) => {
-    const server = await serveHere(t, app('tells-context'));
+    const server = await startHere(app('tells-context'), { t });
     const headers = { ...JSON_TYPE, 'content-encoding': 'gzip', 'x-other': 'kept' };
     const answer = await call(server.url, gzipSync('{}'), headers);
     const seen = answer.json<{ headers: Record<string, string> }>().headers;

@@ -5,7 +5,8 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { describe, test } from 'node:test';
 import { startManaged } from '../helpers/managed-server.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { serveHere, shareHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { fixture, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -235,7 +236,7 @@ describe('--cors-origin *', LIMIT, () => {
 });
 
 test('without --cors-origin no reply has a CORS header', LIMIT, async (t) => {
-  const server = await serveHere(t, APP);
+  const server = await startHere(APP, { t });
   for (const line of ['POST /', 'GET /status', 'POST /nowhere'])
     assert.deepEqual(corsHeaders(await send(server, line, { origin: PAGE, body: '{}' })), [], line);
   const asked = await send(server, 'OPTIONS /', { origin: PAGE, headers: preflight('POST') });
@@ -250,7 +251,7 @@ describe('--cors-methods and --cors-headers', LIMIT, () => {
   const asked = preflight('PUT', 'x-anything');
 
   test('are the answer to a preflight, on our own paths and those of Multi Model Server', async (t) => {
-    const server = await serveHere(t, APP, { args: argsFor(PAGE, ...limits) });
+    const server = await startHere(APP, { t, args: argsFor(PAGE, ...limits) });
     for (const path of ['/', '/nowhere', '/ping', '/predictions/own-cors', '/models/own-cors/invoke']) {
       const reply = await send(server, `OPTIONS ${path}`, { origin: PAGE, headers: asked, key: null });
       assert.equal(reply.status, 204, path);

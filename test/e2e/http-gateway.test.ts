@@ -4,7 +4,8 @@ import { describe, test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { serveHere, shareHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { call, eventually, type Answer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -147,7 +148,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await serveHere(t, app('works'), { cues });
+      const server = await startHere(app('works'), { t, env: cues.env });
       const leaver = new AbortController();
       const left = call(
         `${server.url}/start/v4/`,
@@ -175,7 +176,7 @@ withOneRuntime(({ app }) => {
     'outputs: no value is null; a value that is not JSON is an error that explains it',
     LIMIT,
     async (t) => {
-      const server = await serveHere(t, app('ends-as-told'));
+      const server = await startHere(app('ends-as-told'), { t });
       const run = (end: string): Promise<Reply> => post(server, '/start/v4/', { modelInputs: { end } });
       assert.deepEqual((await run('nothing')).modelOutputs, [null]);
       assert.deepEqual((await run('emptyResponse')).modelOutputs, [null]);
@@ -198,7 +199,7 @@ withOneRuntime(({ app }) => {
   test("a route that the app has itself is the app's, once its routes are known", LIMIT, async (t) => {
     const cues = makeCues(t);
     cues.give('import may not end');
-    const server = await serveHere(t, app('has-gateway-routes'), { cues });
+    const server = await startHere(app('has-gateway-routes'), { t, env: cues.env });
     const early = post(server, '/start/v4/', { id: 'early', modelInputs: { a: 1 } });
     await server.until(({ model }) => model.queue.arriving === 1);
     cues.give('import may end');
@@ -217,7 +218,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       cues.give('import may not end');
-      const server = await serveHere(t, app('has-no-root'), { cues });
+      const server = await startHere(app('has-no-root'), { t, env: cues.env });
       const early = post(server, '/start/v4/', {});
       await server.until(({ model }) => model.queue.arriving === 1);
       cues.give('import may end');
@@ -231,7 +232,7 @@ withOneRuntime(({ app }) => {
   );
 
   test('a client that leaves while the body of its start arrives gives its place back', LIMIT, async (t) => {
-    const server = await serveHere(t, app('echoes'));
+    const server = await startHere(app('echoes'), { t });
     const connection = await RawConnection.open(server);
     connection.send('POST /start/v4/ HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n{"modelInputs"');
     await server.until(({ model }) => model.queue.arriving === 1);
@@ -245,7 +246,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const args = ['--api-key', 'right', '--queue-size', '4'];
-      const server = await serveHere(t, app('echoes'), { args });
+      const server = await startHere(app('echoes'), { t, args });
       await server.until(({ state }) => state === 'ready');
       const strangers = await Promise.all(Array.from({ length: 70 }, () => RawConnection.open(server)));
       for (const { socket } of strangers)

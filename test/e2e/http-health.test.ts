@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { serveHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
 import { eventually, isAlive } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -26,7 +26,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       cues.give('init may not end');
-      const server = await serveHere(t, app('works'), { cues });
+      const server = await startHere(app('works'), { t, env: cues.env });
       assert.deepEqual(await get(server, '/healthcheck'), [503, '{"state":"starting","gpu":false}']);
       assert.deepEqual(await get(server, '/readyz'), [503, '{"state":"starting"}']);
       assert.deepEqual(await get(server, '/livez'), [200, '{"state":"alive"}']);
@@ -49,7 +49,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       const args = ['--workers', '2'];
-      const server = await serveHere(t, app('blocks-thread'), { cues, args });
+      const server = await startHere(app('blocks-thread'), { t, args, env: cues.env });
       await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
       const calls = [1, 2].map(() => ask(server, { until: 'go' }));
       await eventually(
@@ -79,7 +79,7 @@ withOneRuntime(({ app }) => {
 
   test('/status shows what every worker is, does and did', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await serveHere(t, app('works'), { cues, args: ['--workers', '2'] });
+    const server = await startHere(app('works'), { t, args: ['--workers', '2'], env: cues.env });
     await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
     for (let i = 0; i < 4; i += 1) await ask(server, {});
     const status = (await (await fetch(`${server.url}/status`)).json()) as Record<string, unknown> & {
@@ -130,7 +130,7 @@ withOneRuntime(({ app }) => {
       const cues = makeCues(t);
       cues.give('intact');
       const args = ['--restart-limit', '0'];
-      const server = await serveHere(t, app('throws-in-init'), { cues, args });
+      const server = await startHere(app('throws-in-init'), { t, args, env: cues.env });
       const { model } = await server.until(({ state }) => state === 'ready');
       const pid = model.workers[0]?.pid as number;
       cues.give('broken');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { RawConnection, type RawReply } from '../helpers/raw-http.js';
 import { fixture } from '../helpers/server.js';
-import { shareHere } from '../helpers/served-here.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { Refused, openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 240_000 };

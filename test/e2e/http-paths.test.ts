@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { serveHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
 import { startServer, type Server } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
@@ -93,7 +93,7 @@ withOneRuntime(({ app }) => {
   });
 
   test('no way of writing a path gets around the keys', LIMIT, async (t) => {
-    const server = await serveHere(t, app('named-paths'), { args: ['--api-key', 'k'] });
+    const server = await startHere(app('named-paths'), { t, args: ['--api-key', 'k'] });
     await server.until(({ state }) => state === 'ready');
     for (const target of [
       '/%73tatus',

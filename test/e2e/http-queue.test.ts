@@ -5,13 +5,14 @@ import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime, type Runtime } from '../helpers/runtimes.js';
-import { serveHere, shareHere, type ServedHere } from '../helpers/served-here.js';
-import type { Answer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { shareHere } from '../helpers/shared-server.js';
+import type { Answer, Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
 interface Busy {
-  readonly server: ServedHere;
+  readonly server: Server;
   readonly cues: Cues;
   /** The call that the one worker is running. */
   readonly running: Promise<Answer>;
@@ -22,7 +23,7 @@ interface Busy {
 /** A server whose only worker runs a call until it is released. */
 async function busyServer(app: Runtime['app'], t: TestContext, ...args: string[]): Promise<Busy> {
   const cues = makeCues(t);
-  const server = await serveHere(t, app('works'), { cues, args });
+  const server = await startHere(app('works'), { t, args, env: cues.env });
   await server.until(({ state }) => state === 'ready');
   const { release, ...busy } = await keepBusy({ server, cues });
   return {
@@ -51,7 +52,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       for (const cue of ['import may not end', 'init may not end']) cues.give(cue);
-      const server = await serveHere(t, app('waits-briefly'), { cues });
+      const server = await startHere(app('waits-briefly'), { t, env: cues.env });
       const held = ask(server, {}, { id: 'held' });
       await server.until(({ model }) => model.queue.arriving === 1);
       cues.give('import may end');
@@ -70,7 +71,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await serveHere(t, app('works'), { cues });
+      const server = await startHere(app('works'), { t, env: cues.env });
       await server.until(({ state }) => state === 'ready');
       const startedAtMs = performance.now();
       const answer = await ask(
@@ -231,7 +232,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await serveHere(t, app('works'), { cues });
+      const server = await startHere(app('works'), { t, env: cues.env });
       const within = (seconds: string): { headers: Record<string, string> } => ({
         headers: { 'x-request-timeout-seconds': seconds },
       });
@@ -253,7 +254,7 @@ withOneRuntime(({ app }) => {
 
   test('Retry-After grows with the queue and the time calls take', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await serveHere(t, app('works'), { cues, args: ['--queue-size', '6'] });
+    const server = await startHere(app('works'), { t, args: ['--queue-size', '6'], env: cues.env });
     for (let i = 0; i < 5; i += 1) await ask(server, { ms: 400 });
     const running = ask(server, { until: 'go' }, { id: 'running' });
     await cues.untilNoted('begun running');

@@ -19,7 +19,7 @@ import { callAsync, cancelJob, jobEnd, jobPage, startAsync } from '../helpers/jo
 import { startJob } from '../helpers/potassium.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { needs } from '../helpers/needs.js';
-import { serveHere, type ServedHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
 import { withoutPackage } from '../helpers/without-package.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { CLI, call, eventually, runCommand, startServer, type Server } from '../helpers/server.js';
@@ -48,9 +48,9 @@ class JobServers {
   }
 
   /** Starts it in this process: one that no test kills. */
-  startHere(): Promise<ServedHere> {
+  startHere(): Promise<Server> {
     const args = ['--jobs', `local:${this.folder}`, '--drain-lag', '0s'];
-    return serveHere(this.#t, this.#app, { cues: this.cues, env: this.#env, args });
+    return startHere(this.#app, { t: this.#t, args, env: { ...this.#env, ...this.cues.env } });
   }
 }
 

@@ -9,7 +9,8 @@ import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { call, eventually, startServer, type Server } from '../helpers/server.js';
 import { HANDSHAKE } from '../helpers/raw-web-socket.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { serveHere, shareHere, type ServedHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -207,7 +208,7 @@ withOneRuntime(({ app }) => {
   describe('one server', LIMIT, () => {
     const shared = shareHere(app('jobs'), { args: ['--job-bytes', '8mb', '--cors-origin', '*'] });
     const { cues } = shared;
-    let server: ServedHere;
+    let server: Server;
     beforeEach(() => (server = shared.server));
 
     test('a key makes one job of many calls, another body is 422, and the answer is that of the first', async () => {
@@ -327,7 +328,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await serveHere(t, app('jobs'), { cues, args: ['--queue-timeout', '3s'] });
+      const server = await startHere(app('jobs'), { t, args: ['--queue-timeout', '3s'], env: cues.env });
       await startAsync(server, '/', { until: 'go on', deaf: true }, { 'x-request-id': 'holds' });
       await cues.untilNoted('begun holds 1');
       const jobs: string[] = [];
@@ -406,7 +407,7 @@ withOneRuntime(({ app }) => {
 
   test('a full store refuses new jobs with 503 until there is room', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await serveHere(t, app('jobs'), { cues, args: ['--job-bytes', '4kb'] });
+    const server = await startHere(app('jobs'), { t, args: ['--job-bytes', '4kb'], env: cues.env });
     await server.until(({ state }) => state === 'ready');
     const holds = await startAsync(server, '/', { until: 'go on' }, { 'x-request-id': 'holds' });
     await cues.untilNoted('begun holds 1');

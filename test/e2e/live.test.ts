@@ -7,7 +7,7 @@ import type { LiveLine } from '../../supervisor/status/live-types.js';
 import { LiveViewer } from '../helpers/live.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { call, eventually, fixture, startServer } from '../helpers/server.js';
-import { serveHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
 import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -175,7 +175,7 @@ test(
   LIMIT,
   async (t) => {
     const args = ['--model', `broken=${fixture('throws-in-init.mjs')}`, '--restart-limit', '0'];
-    const server = await serveHere(t, fixture('works.mjs'), { args });
+    const server = await startHere(fixture('works.mjs'), { t, args });
     await server.until(({ models }) => models[1]?.state === 'unhealthy');
     const isDead = (viewer: LiveViewer) => (): boolean => viewer.all('deaths').length > 0;
     const near = await LiveViewer.open(t, server);
@@ -198,7 +198,7 @@ test(
 
 test('the last lines of stderr are there, such as the native stack of a crash', LIMIT, async (t) => {
   const cues = makeCues(t);
-  const server = await serveHere(t, fixture('killable.mjs'), { cues, expectedRestarts: 1 });
+  const server = await startHere(fixture('killable.mjs'), { t, expectedRestarts: 1, env: cues.env });
   await server.until(({ state }) => state === 'ready');
   const viewer = await LiveViewer.open(t, server);
   await ask(server, { dies: 'abort' });
@@ -208,7 +208,7 @@ test('the last lines of stderr are there, such as the native stack of a crash', 
 });
 
 test('jobs are listed by state, newest first', LIMIT, async (t) => {
-  const server = await serveHere(t, fixture('refuses-potassium.mjs'));
+  const server = await startHere(fixture('refuses-potassium.mjs'), { t });
   await server.until(({ state }) => state === 'ready');
   const viewer = await LiveViewer.open(t, server);
   const body = JSON.stringify({ how: 'throws an HttpError' });
@@ -227,7 +227,7 @@ test('jobs are listed by state, newest first', LIMIT, async (t) => {
 });
 
 test('with a key the data needs it', LIMIT, async (t) => {
-  const server = await serveHere(t, fixture('works.mjs'), { args: ['--api-key', KEY] });
+  const server = await startHere(fixture('works.mjs'), { t, args: ['--api-key', KEY] });
   assert.equal((await fetch(`${server.url}/_k/live`)).status, 401);
   const headers = { authorization: `Bearer ${KEY}`, 'x-forwarded-for': '10.0.0.7' };
   const viewer = await LiveViewer.open(t, server, headers);
@@ -237,7 +237,7 @@ test('with a key the data needs it', LIMIT, async (t) => {
 });
 
 test('there are at most 100 viewers, and the next gets 503 with Retry-After', LIMIT, async (t) => {
-  const server = await serveHere(t, fixture('works.mjs'));
+  const server = await startHere(fixture('works.mjs'), { t });
   const viewers = await Promise.all(Array.from({ length: 100 }, () => RawConnection.open(server)));
   t.after(() => viewers.forEach((viewer) => viewer.destroy()));
   for (const viewer of viewers) viewer.get('/_k/live');
@@ -279,7 +279,7 @@ describe('a drain', LIMIT, () => {
 });
 
 test('--no-page takes away the data', LIMIT, async (t) => {
-  const server = await serveHere(t, fixture('works.mjs'), { args: ['--no-page'] });
+  const server = await startHere(fixture('works.mjs'), { t, args: ['--no-page'] });
   await server.until(({ state }) => state === 'ready');
   assert.equal((await fetch(`${server.url}/_k/live`)).status, 404);
   await server.stop();

@@ -12,7 +12,7 @@ import { startManagedCommand } from '../helpers/managed-command.js';
 import { withNvidiaSmi } from '../helpers/fake-gpu.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { serveHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
 import { scrape, untilScraped } from '../helpers/scrape.js';
 import { call, fixture, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
 
@@ -99,7 +99,7 @@ const app = new Potassium('own');
 app.handler('/metrics', () => new Response({ json: { own: true } }));
 export default app;\n`,
     );
-    const server = await serveHere(t, app, { args: ['--metrics', '--api-key', 's3cret'] });
+    const server = await startHere(app, { t, args: ['--metrics', '--api-key', 's3cret'] });
     await server.until(({ state }) => state === 'ready');
     assert.equal((await fetch(`${server.url}/metrics`)).status, 401);
     const key = { 'X-BANANA-API-KEY': 's3cret' };
@@ -116,7 +116,8 @@ export default app;\n`,
 withOneRuntime(({ app }) => {
   describe('metrics count', LIMIT, () => {
     test('calls, by model, version, dialect and code, and their times', async (t) => {
-      const server = await serveHere(t, app('echoes'), {
+      const server = await startHere(app('echoes'), {
+        t,
         args: ['--metrics', '--model', `second=${app('echoes')}`],
       });
       await server.until(({ models }) => models.every(({ state }) => state === 'ready'));
@@ -148,7 +149,7 @@ withOneRuntime(({ app }) => {
     test('calls that wait, and batches', async (t) => {
       const cues = makeCues(t);
       const args = ['--metrics', '--batch-size', '8'];
-      const server = await serveHere(t, app('batches'), { args, cues });
+      const server = await startHere(app('batches'), { t, args, env: cues.env });
       const model = { model: 'batches' };
       const first = ask(server, { name: 'first', until: 'go' });
       await untilScraped(server.url, (one) => one.sum('banana_workers', { ...model, state: 'busy' }) === 1);

@@ -8,7 +8,8 @@ import { logLines } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { serveHere, shareHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { call, fixture, startServer, type Answer, type Server, type Status } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -364,7 +365,7 @@ test(
     const cues = makeCues(t);
     cues.give('import may not end');
     const args = models({ held: fixture('has-mms-routes.mjs') });
-    const server = await serveHere(t, fixture('echoes.mjs'), { args, cues });
+    const server = await startHere(fixture('echoes.mjs'), { t, args, env: cues.env });
     const ping = async (): Promise<string> =>
       (await call(`${server.url}/ping`, null, {}, { method: 'GET' })).text;
     await server.until(({ models }) => models[0]?.state === 'ready');
@@ -417,7 +418,7 @@ test('a server that is Unhealthy answers 200 when started with --ping always-200
   const cues = makeCues(t);
   cues.give('import may not end');
   const args = ['--ping', 'always-200'];
-  const server = await serveHere(t, fixture('has-mms-routes.mjs'), { args, cues });
+  const server = await startHere(fixture('has-mms-routes.mjs'), { t, args, env: cues.env });
   await assertUnhealthy(server, 200);
   cues.give('import may end');
   await server.stop();

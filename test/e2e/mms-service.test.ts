@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { serveHere, shareHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { call, type Answer } from '../helpers/server.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -109,7 +110,7 @@ withEachRuntime(({ app }) => {
     { timeout: 240_000 },
     async (t) => {
       const cues = makeCues(t);
-      const server = await serveHere(t, app('forgets-bodies'), { cues });
+      const server = await startHere(app('forgets-bodies'), { t, env: cues.env });
       for (const how of ['answers', 'promises', 'streams', 'throws', 'rejects']) {
         const { status } = await call(`${server.url}/predictions/forgets-bodies`, JSON.stringify({ how }));
         assert.equal(status, /throws|rejects/.test(how) ? 503 : 200);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { serveHere } from '../helpers/served-here.js';
+import { startHere } from '../helpers/here.js';
 import { ROOT, call } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -44,7 +44,7 @@ test('the program on the page prints the lines of its comments', LIMIT, async (t
 test('the config file on the page serves three models', LIMIT, async (t) => {
   const folder = project(t, ['app.ts', 'words.ts', 'digits/app.ts']);
   writeFileSync(join(folder, 'banana.json'), block('json'));
-  const server = await serveHere(t, null, { cwd: folder });
+  const server = await startHere(null, { t, cwd: folder });
   await server.until(({ models }) =>
     models.every(({ workers }) => workers.every(({ state }) => state === 'idle')),
   );
@@ -73,7 +73,8 @@ test('the commands on the page start the models that they name', LIMIT, async (t
   const folder = project(t, ['app.ts', 'words.ts', 'digits/app.ts']);
   for (const args of commands) {
     const isNamed = args[0] === './app.ts';
-    const server = await serveHere(t, isNamed ? './app.ts' : null, { cwd: folder, args });
+    const flags = isNamed ? args.slice(1) : args;
+    const server = await startHere(isNamed ? './app.ts' : null, { t, cwd: folder, args: flags });
     await server.until(({ state }) => state === 'ready');
     assert.equal((await call(`${server.url}/models/words/`, '{}')).json(), 'words.ts');
     assert.equal((await call(server.url, '{}')).status, isNamed ? 200 : 404);
@@ -86,7 +87,7 @@ test('the command of the model store on the page serves the models on the page',
   assert.equal(command, 'banana-serve');
   const folder = project(t, ['models/res-net.v2/app.ts', 'models/words.ts']);
   const args = [...words, '--management-port', '0'];
-  const server = await serveHere(t, null, { cwd: folder, args });
+  const server = await startHere(null, { t, cwd: folder, args });
   const { models } = await server.until(({ state }) => state === 'ready');
   assert.deepEqual(
     models.map(({ name, version }) => [name, version]),

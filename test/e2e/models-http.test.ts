@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { shareHere } from '../helpers/served-here.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { call, startServer, type Server } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 

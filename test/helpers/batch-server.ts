@@ -2,11 +2,11 @@
 import type { TestContext } from 'node:test';
 import { ask } from './ask.js';
 import { makeCues, type Cues } from './cues.js';
-import { serveHere, type HereOptions, type ServedHere } from './served-here.js';
-import type { Answer, Server } from './server.js';
+import { startHere } from './here.js';
+import type { Answer, Server, StartOptions } from './server.js';
 
 export interface Batches {
-  readonly server: ServedHere;
+  readonly server: Server;
   readonly cues: Cues;
   /** Asks for all of them at once: as many as make a full batch. */
   askAll(inputs: readonly object[]): Promise<Answer[]>;
@@ -22,11 +22,11 @@ export async function batchServer(
   t: TestContext,
   app: string,
   size: number,
-  options: HereOptions = {},
+  options: StartOptions = {},
 ): Promise<Batches> {
   const cues = makeCues(t);
   const args = [...fullBatches(size), ...(options.args ?? [])];
-  const server = await serveHere(t, app, { ...options, args, cues });
+  const server = await startHere(app, { t, ...options, args, env: { ...options.env, ...cues.env } });
   return { server, cues, askAll: (inputs) => askTogether(server, inputs) };
 }
 
