@@ -198,7 +198,6 @@ export type AppConfig = ConfigOptions & {
 };
 
 /**
-/**
  * The function of an app that exports the schemas `input` and `output`.
  * @example
  * import { z } from 'zod';
