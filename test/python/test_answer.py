@@ -379,6 +379,37 @@ class Replies(Answers):
             self.assertEqual(b"".join(answer.chunks), body)
             self.assertEqual(answer.head(), head._replace(content_type=content_type))
 
+    def test_an_iterator_that_has_ended_is_not_asked_again_for_the_chunk_behind_its_items(self):
+        """One that reads a queue up to a mark would wait for ever."""
+        asked = []
+
+        class Once:
+            def __iter__(self):
+                return self
+
+            def __next__(self):
+                asked.append("sync")
+                raise StopIteration
+
+        class OnceAsync:
+            def __aiter__(self):
+                return self
+
+            async def __anext__(self):
+                asked.append("async")
+                raise StopAsyncIteration
+
+        def chunks_of(items):
+            body = StreamBody(items, encode=lambda item: b"", last=lambda: b"all")
+            return answer_of(Reply(ReplyHead(), body), call_with()).chunks
+
+        async def later():
+            return [chunk async for chunk in chunks_of(OnceAsync())]
+
+        self.assertEqual(list(chunks_of(Once())), [b"all"])
+        self.assertEqual(asyncio.run(later()), [b"all"])
+        self.assertEqual(asked, ["sync", "async"])
+
 
 def stub(module, name, **members):
     """A class with the module and name of a library's."""

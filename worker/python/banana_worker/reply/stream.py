@@ -104,9 +104,10 @@ class Chunks:
         self.head = ReplyHead()
         self._iterator = iterator
         self._encoder = encoder
-        self._last = encoder.last
         self._on_end = on_end
         self._began = False
+        # The last chunk is out. The app's iterator is not asked again: it may wait for an item that never comes.
+        self._is_over = False
 
     def _begin(self, first: object) -> None:
         self.head = self._encoder.head_for(first)
@@ -119,9 +120,9 @@ class Chunks:
             on_end()
 
     def _last_chunk(self) -> Optional[bytes]:
-        """The chunk behind all items; None if there is none, or if it was returned before."""
-        last, self._last = self._last, None
-        data = None if last is None else last()
+        """The chunk behind all items; None if there is none."""
+        self._is_over = True
+        data = None if self._encoder.last is None else self._encoder.last()
         if not self._began:
             self._begin(NOTHING)
         return data
@@ -134,6 +135,8 @@ class SyncChunks(Chunks):
         return self
 
     def __next__(self) -> bytes:
+        if self._is_over:
+            raise StopIteration
         try:
             item = next(self._iterator)
         except BaseException as over:
@@ -166,6 +169,8 @@ class AsyncChunks(Chunks):
         return self
 
     async def __anext__(self) -> bytes:
+        if self._is_over:
+            raise StopAsyncIteration
         try:
             item = await self._iterator.__anext__()
         except BaseException as over:
