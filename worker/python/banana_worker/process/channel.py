@@ -32,6 +32,9 @@ class Channel:
         self._frames = InTurn(self._write)
         # One long body at a time is sent in fragments, so that those of two webhooks do not mix.
         self._long_bodies = InTurn(self._write_fragments)
+        # Long bodies from signal handlers that interrupted a frame of their own thread. Waiting there would be a
+        # deadlock: another thread may be sending a long body, and wait for that frame.
+        self._later: Deque[Deque[Outgoing]] = collections.deque()
         self._silent = False
 
     def silence(self) -> None:
@@ -55,8 +58,7 @@ class Channel:
         self.write(OutgoingOnTurn(lambda: [frame(encode_head(fields)) for fields in messages()]))
 
     def send_body(self, head: bytes, id: int, body: BytesLike) -> None:
-        """Sends a message whose body may need several frames: its head, then `body` frames of this id. @raises RuntimeError
-        in a signal handler that interrupts a frame, for a long body"""
+        """Sends a message whose body may need several frames: its head, then `body` frames of this id."""
         size = len(body)
         if size <= _COPY_LIMIT_BYTES:
             self.write(Outgoing([_pack_prefix(len(head), size) + head + body]))
@@ -69,15 +71,26 @@ class Channel:
         if self._silent:
             return
         if self._frames.is_interrupted():
-            # Waiting would be a deadlock: another thread may be sending a long body, and wait for the interrupted frame.
-            raise RuntimeError(
-                "a signal handler cannot send a long webhook while it interrupts the sending of a message"
-            )
-        self._long_bodies.ask(writes)
+            self._later.append(writes)
+        else:
+            self._long_bodies.ask(writes)
 
     def write(self, out: Outgoing) -> None:
-        if not self._silent:
+        if self._silent:
+            return
+        try:
             self._frames.ask(out)
+        finally:
+            if self._later and not self._frames.is_interrupted():
+                self._send_later()
+
+    def _send_later(self) -> None:
+        while self._later:
+            try:
+                writes = self._later.popleft()
+            except IndexError:
+                return  # another thread sends it
+            self._long_bodies.ask(writes)
 
     def _write_fragments(self, writes: Deque[Outgoing]) -> None:
         while writes:
