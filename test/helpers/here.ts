@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
+import { fstatSync, type Stats } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { EXIT_CODES } from '../../supervisor/command/server-process.js';
 import { openJobStore } from '../../supervisor/jobs/open-job-store.js';
@@ -20,19 +21,22 @@ export async function startHere(
   options: Omit<StartOptions, 'command'> = {},
 ): Promise<Server> {
   const { t, args = [], env = {}, cwd = ROOT, expectedRestarts = 0, isAddressGiven = false } = options;
-  const { values, modelFlags } = readFlags([...(isAddressGiven ? [] : FREE_PORT), ...args]);
-  const restoreEnv = setEnv(env);
-  const given = { cwd, ...(app !== null && { app }) };
-  const where = (name: string): string => OPTIONS[name as keyof typeof OPTIONS].flag;
-  const plan = await planServer(given, { flags: { values, where }, modelFlags });
-  const { jobs: place, jobRetention: retentionMs, jobBytes: maxBytes } = plan.resolved.options;
-  const jobStore = await openJobStore({ place, retentionMs, maxBytes, cwd });
+  const flags = [...(isAddressGiven ? [] : FREE_PORT), ...args];
   const [out, err] = [new PassThrough(), new PassThrough()];
-  const handle = await withStreams(out, err, () => new FrontServer(plan, jobStore)).open();
-  t?.after(() => handle.kill());
+  const restoreEnv = setEnv(env);
+  const handle = await open({ cwd, ...(app !== null && { app }) }, flags, out, err).catch(
+    (thrown: unknown) => {
+      restoreEnv();
+      throw thrown;
+    },
+  );
   const ended = handle.ended.then(({ reason }) => {
     restoreEnv();
     return { code: CODES[reason].code, signal: null };
+  });
+  t?.after(async () => {
+    handle.kill();
+    await ended; // the next test has its own environment
   });
   const kill = (signal = 'SIGTERM'): boolean => {
     assert.ok(signal in ENDS, `${signal} needs a process of its own`);
@@ -50,6 +54,20 @@ export async function startHere(
     stderr: stderr.text,
     status: () => Promise.resolve(JSON.parse(JSON.stringify(handle.status())) as Status),
   });
+}
+
+async function open(
+  given: { readonly cwd: string; readonly app?: string },
+  args: readonly string[],
+  out: PassThrough,
+  err: PassThrough,
+): Promise<ServerHandle> {
+  const { values, modelFlags } = readFlags(args);
+  const where = (name: string): string => OPTIONS[name as keyof typeof OPTIONS].flag;
+  const plan = await planServer(given, { flags: { values, where }, modelFlags });
+  const { jobs: place, jobRetention: retentionMs, jobBytes: maxBytes } = plan.resolved.options;
+  const jobStore = await openJobStore({ place, retentionMs, maxBytes, cwd: given.cwd });
+  return withStreams(out, err, () => new FrontServer(plan, jobStore)).open();
 }
 
 /** The first signal of each kind, as the command obeys it. */
@@ -86,19 +104,32 @@ function readFlags(args: readonly string[]): { values: Record<string, unknown>; 
   return { values, modelFlags };
 }
 
-/** Workers get what this process has in its environment. Returns what undoes it. */
-function setEnv(env: Readonly<Record<string, string | undefined>>): () => void {
-  const before = Object.keys(env).map((name) => [name, process.env[name]] as const);
-  const apply = ([name, value]: readonly [string, string | undefined]): void => {
-    if (value === undefined) delete process.env[name];
-    else process.env[name] = value;
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The environments of the servers that run, the latest last, upon that of this process. */
+const environments: Env[] = [{ ...process.env }];
+
+/** Workers get what this process has in its environment when they start. Returns what undoes it, in whatever order servers end. */
+function setEnv(env: Env): () => void {
+  const apply = (): void => {
+    for (const name of Object.keys(env)) {
+      const value = environments.findLast((one) => name in one)?.[name];
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
   };
-  Object.entries(env).forEach(apply);
-  return () => before.forEach(apply);
+  environments.push(env);
+  apply();
+  return () => {
+    environments.splice(environments.lastIndexOf(env), 1);
+    apply();
+  };
 }
 
-/** A server takes the streams of its process when it is made. */
+/** A server takes the streams of its process when it is made, if they are pipes; else it writes to the files themselves. */
 function withStreams<T>(stdout: PassThrough, stderr: PassThrough, make: () => T): T {
+  const isPipe = (stat: Stats): boolean => stat.isFIFO() || stat.isSocket();
+  assert.ok(isPipe(fstatSync(1)) && isPipe(fstatSync(2)), 'the prints are heard under `node --test` only');
   const own = ['stdout', 'stderr'].map(
     (name) => [name, Object.getOwnPropertyDescriptor(process, name)] as const,
   );
