@@ -51,14 +51,14 @@ test('a signal ends a start that waits for an nvidia-smi that hangs', LIMIT, asy
   const command = runCommand([fixture('echoes.mjs'), '--port', '0'], { t, env });
   await eventually(
     () => existsSync(asked),
-    30_000,
+    60_000,
     () => command.stderr(),
   );
   const signalledAtMs = performance.now();
   command.process.kill('SIGTERM');
   assert.deepEqual(await command.ended, { code: 0, signal: null });
   const tookMs = performance.now() - signalledAtMs;
-  assert.ok(tookMs < 5000, `${tookMs} ms, half of the question's limit`);
+  assert.ok(tookMs < 9000, `${tookMs} ms, and the question's limit is 10 s`);
   assert.equal(command.stderr(), 'banana-serve: stopped before it had started.\n');
 });
 

@@ -9,6 +9,9 @@ import { call, eventually, fixture } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
+/** Bodies that drip end by themselves after 30 s. */
+const SOON_MS = 25_000;
+
 /** Connections that each announce 99 MB, of which one byte comes. */
 async function drip(
   t: TestContext,
@@ -61,7 +64,7 @@ test('when drippers take every place, newcomers get one and the drippers lose th
   const drippers = await drip(t, server, 9); // an idle worker's call needs no place in the queue
   await server.until(({ model: { queue } }) => queue.arriving === 9);
   const isServed = async (): Promise<boolean> => (await ask(server, {})).status === 200;
-  await eventually(isServed, 10_000, () => 'a newcomer is refused although all the others drip');
+  await eventually(isServed, SOON_MS, () => 'a newcomer is refused although all the others drip');
   for (let i = 0; i < 5; i += 1) assert.equal((await ask(server, {})).status, 200);
   const { model } = await server.status();
   assert.equal(model.queue.arriving, 8, 'one was refused, and no more than that');
@@ -82,7 +85,7 @@ test('clients without a key that drip keep no gateway client out', LIMIT, async 
     const { text } = await call(`${server.url}/start/v4/`, start, { 'content-type': 'application/json' });
     return text.includes('"modelOutputs"');
   };
-  await eventually(isServed, 10_000, () => 'a client with a key is refused although all the others drip');
+  await eventually(isServed, SOON_MS, () => 'a client with a key is refused although all the others drip');
   for (let i = 0; i < 5; i += 1) assert.ok(await isServed());
   await server.stop();
 });

@@ -94,7 +94,7 @@ withEachRuntime(({ app, language }) => {
 withOneRuntime(({ app }) => {
   test(
     '--drain-timeout cuts what is still running: its caller gets an error, what was held gets 503, exit code 5',
-    { timeout: 20_000 }, // less than the drain timeout that a server has by default
+    LIMIT,
     async (t) => {
       const cues = makeCues(t);
       const args = ['--drain-timeout', '1s'];
@@ -103,6 +103,7 @@ withOneRuntime(({ app }) => {
       await cues.untilNoted('begun running');
       const held = ask(server, {}, { id: 'held' });
       await server.until(({ model }) => model.queue.waiting === 1);
+      const stoppedAtMs = performance.now();
       server.process.kill('SIGINT');
       const [lost, refused] = await Promise.all([running, held]);
       assert.equal(lost.status, 500, lost.text);
@@ -111,6 +112,7 @@ withOneRuntime(({ app }) => {
       assert.equal(refused.status, 503, refused.text);
       assert.equal(errorOf(refused).code, 'SERVE_SHUTTING_DOWN');
       assert.deepEqual(await server.ended, { code: 5, signal: null });
+      assert.ok(performance.now() - stoppedAtMs < 22_000, 'the default is 25 s');
       assert.ok(!cues.notes().includes('begun held'));
     },
   );
