@@ -201,7 +201,7 @@ for (const begins of [true, false])
     else await items.return?.();
     await eventually(
       () => receiver.connections() === 0,
-      10_000,
+      60_000,
       () => 'the connection stays open',
     );
   });
@@ -215,7 +215,7 @@ for (const [name, begun, answer, begin] of [
     'while it waits to be sent again',
     false,
     refusal('SERVE_QUEUE_FULL', false, { 'Retry-After': '30' }),
-    (_receiver: Receiver, isPaused: () => boolean) => eventually(isPaused, 10_000, () => 'it does not wait'),
+    (_receiver: Receiver, isPaused: () => boolean) => eventually(isPaused, 60_000, () => 'it does not wait'),
   ],
 ] as const)
   test(`the signal gives a call up ${name}`, async (t) => {

@@ -130,7 +130,7 @@ function unpacked(place: Place): string[] {
 async function untilUnpacked(place: Place, count: number): Promise<void> {
   await eventually(
     () => unpacked(place).length === count,
-    10_000,
+    60_000,
     () => `${unpacked(place).length} archives are unpacked, not ${count}`,
   );
 }
@@ -243,7 +243,7 @@ describe('an archive in the model store', LIMIT, () => {
         process.kill(pid as number, 'SIGKILL');
         await eventually(
           () => !isAlive(pid as number),
-          10_000,
+          60_000,
           () => 'the worker is dead',
         );
         assert.equal((await management.infer('lynx')).json<{ labels: string }>().labels, 'felis');

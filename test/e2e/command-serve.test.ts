@@ -156,7 +156,7 @@ function listenAnywhere(t: TestContext): Promise<NetServer> {
 function untilGone(pid: number): Promise<void> {
   return eventually(
     () => !isAlive(pid),
-    10_000,
+    60_000,
     () => `${pid} lives on`,
   );
 }

@@ -226,7 +226,7 @@ withEachRuntime(({ app }) => {
       await server.until(({ model }) => model.workers[0]?.state === 'idle');
       await eventually(
         () => !isAlive(before),
-        20_000,
+        60_000,
         () => 'it ends',
       );
     });
@@ -255,7 +255,7 @@ withEachRuntime(({ app }) => {
         for (const [, answer] of others) assert.equal(pid(await answer), before);
         await eventually(
           () => !isAlive(before),
-          20_000,
+          60_000,
           () => 'it is killed once nothing else runs in it',
         );
         await server.untilPrinted(

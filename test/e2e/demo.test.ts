@@ -49,7 +49,7 @@ function processesWith(word: string): number[] {
 async function nothingLeft({ left }: ReturnType<typeof startMarked>): Promise<void> {
   await eventually(
     () => left().length === 0,
-    10_000,
+    60_000,
     () => `left behind: ${left().join(', ')}`,
   );
 }

@@ -87,7 +87,7 @@ describe('behind nginx', { ...LIMIT, skip: needs('nginx') }, () => {
     url = `http://127.0.0.1:${port}`;
     await eventually(
       async () => (await fetch(`${url}/readyz`).catch(() => null))?.status === 200,
-      20_000,
+      60_000,
       () => 'nginx does not answer',
     );
   }, LIMIT);

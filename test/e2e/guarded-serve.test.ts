@@ -58,7 +58,7 @@ for (const [what, file, text, flags] of STARTED) {
     const place = / on (http:\/\/\S+)\n/;
     await eventually(
       () => place.test(started.stderr()),
-      20_000,
+      60_000,
       () => started.stderr(),
     );
     const [, url = ''] = place.exec(started.stderr()) ?? [];

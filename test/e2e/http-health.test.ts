@@ -54,7 +54,7 @@ withOneRuntime(({ app }) => {
       const calls = [1, 2].map(() => ask(server, { until: 'go' }));
       await eventually(
         () => cues.notes().length === 2,
-        10_000,
+        60_000,
         () => 'both workers are blocked',
       );
       for (let i = 0; i < 20; i += 1) {

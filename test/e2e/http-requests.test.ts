@@ -324,7 +324,7 @@ withOneRuntime(({ app }) => {
           connection.send('more\r\n');
           return connection.socket.destroyed;
         },
-        10_000,
+        60_000,
         () => 'the server keeps the connection',
       );
     });

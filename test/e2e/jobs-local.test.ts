@@ -190,7 +190,7 @@ withOneRuntime(({ app }) => {
       const id = await startAsync(first, '/', {});
       await eventually(
         async () => (await jobPage(first, id)).state === 'running',
-        10_000,
+        60_000,
         () => first.stderr(),
       );
       first.process.kill('SIGTERM');
@@ -384,7 +384,7 @@ withOneRuntime(({ app }) => {
       await eventually(
         async () =>
           (refused = await callAsync(server, '/', JSON.stringify({ x: 'x'.repeat(20_000) }))).status === 503,
-        30_000,
+        60_000,
         () => refused.text,
       );
       assert.match(refused.text, /SERVE_NOT_KEPT/);

@@ -88,7 +88,7 @@ test('Redis away, at the start or later: jobs are refused, calls go on, all reco
     await redis.up();
     await eventually(
       async () => (await readiness(server))[1] === undefined,
-      20_000,
+      60_000,
       () => 'not well again',
     );
     const id = await startAsync(server, '/', {});

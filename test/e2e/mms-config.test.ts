@@ -251,7 +251,7 @@ load_models=ALL`;
     askSocket(join(cwd, socket), asked, body);
   await eventually(
     () => /Model echo loaded\./.test(command.stderr()),
-    30_000,
+    60_000,
     () => command.stderr() + command.stdout(),
   );
   assert.match(await ask('i.sock', 'POST /predictions/echo', '5'), /^200 \{\s*"says": 5\s*\}$/);

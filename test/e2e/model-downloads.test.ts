@@ -123,7 +123,7 @@ test(
     });
     await eventually(
       () => refused.length === 4 && held.length === 4,
-      30_000,
+      60_000,
       () => `${refused.length} are refused, ${held.length} run`,
     );
     for (const said of refused) {
@@ -283,7 +283,7 @@ test(
     const command = runCommand(args, { t, env: { TMPDIR: temp } });
     await eventually(
       () => isAsked,
-      30_000,
+      60_000,
       () => command.stderr(),
     );
     command.process.kill('SIGTERM');

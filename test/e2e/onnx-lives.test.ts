@@ -95,11 +95,11 @@ describe('under --watch', LIMIT, () => {
     const { path, server } = await watched(t, plus(1));
     assert.deepEqual(await outputOf(server), [2, 3]);
     writeOnnx(path, plus(10));
-    await eventually(async () => String(await outputOf(server)) === '11,12', 30_000, server.stderr);
+    await eventually(async () => String(await outputOf(server)) === '11,12', 60_000, server.stderr);
     writeFileSync(path, '');
     await server.untilPrinted(/the file is empty\. Copy or export it again\./);
     writeOnnx(path, plus(20));
-    await eventually(async () => String(await outputOf(server)) === '21,22', 30_000, server.stderr);
+    await eventually(async () => String(await outputOf(server)) === '21,22', 60_000, server.stderr);
     server.process.kill('SIGINT');
     assert.equal((await server.ended).code, 0);
   });
@@ -114,7 +114,7 @@ describe('under --watch', LIMIT, () => {
     writeFileSync(join(folder, 'other'), 'changed');
     writeFileSync(join(folder, 'w'), weights(10));
     await server.untilPrinted('w changed: starting the workers again');
-    await eventually(async () => String(await outputOf(server)) === '11,12', 30_000, server.stderr);
+    await eventually(async () => String(await outputOf(server)) === '11,12', 60_000, server.stderr);
     assert.deepEqual(changes(server), ['w']);
     await server.stop();
   });

@@ -42,7 +42,7 @@ export async function warmUp(server: Server): Promise<number> {
     const { mean, slow } = (await server.status()).model.runMs;
     return mean !== null && mean < 1.5 && slow !== null && slow < 20;
   };
-  await eventually(isWarm, 40_000, () => 'calls are never short');
+  await eventually(isWarm, 60_000, () => 'calls are never short');
   return pid;
 }
 

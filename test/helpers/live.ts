@@ -59,7 +59,7 @@ export class LiveViewer {
   async until(isTrue: () => boolean): Promise<void> {
     await eventually(
       isTrue,
-      20_000,
+      60_000,
       () => `last event: ${JSON.stringify(this.events.at(-1)).slice(0, 3000)}`,
     );
   }

@@ -55,7 +55,7 @@ async function urlSaid(child: ChildProcess): Promise<string> {
   const urlOf = (): string | undefined => / on (http:\/\/\S+)\n/.exec(said)?.[1];
   await eventually(
     () => urlOf() !== undefined,
-    20_000,
+    60_000,
     () => `it does not listen: ${said}`,
   );
   return urlOf() as string;

@@ -21,7 +21,7 @@ export function runProgram(code: string, type: 'module' | 'commonjs' = 'module')
   const said = async (): Promise<string> => {
     await eventually(
       () => texts.stdout.includes('\n'),
-      30_000,
+      60_000,
       () => `nothing was said: ${texts.stderr}`,
     );
     return texts.stdout.split('\n')[0] as string;

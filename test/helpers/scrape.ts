@@ -62,7 +62,7 @@ export async function untilScraped(at: string, test: (found: Scrape) => boolean)
   let last = new Scrape('');
   await eventually(
     async () => test((last = await scrape(at))),
-    20_000,
+    60_000,
     () => last.text,
   );
   return last;

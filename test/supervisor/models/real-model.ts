@@ -152,7 +152,7 @@ export class RealModel {
   until(isTrue: (model: ManagedModel) => boolean): Promise<void> {
     return eventually(
       () => isTrue(this.model),
-      15_000,
+      60_000,
       () => `${this.model.crew.all.map(({ state }) => state.name).join(', ')}\n${this.#log}`,
     );
   }

@@ -27,7 +27,7 @@ async function watched(t: TestContext, app: EditedApp, name = 'app.ts', isAlone 
   const untilReported = (file: string): Promise<void> =>
     eventually(
       () => reported.some((changed) => changed.includes(file)),
-      10_000,
+      60_000,
       () => JSON.stringify(reported),
     );
   return { files, reported, untilReported };
@@ -40,7 +40,7 @@ function hasWatches(): boolean {
 function untilNoWatches(): Promise<void> {
   return eventually(
     () => !hasWatches(),
-    10_000,
+    60_000,
     () => 'a folder is still watched',
   );
 }
@@ -79,7 +79,7 @@ test('a single watched file is reported, also when it returns; files beside it a
   app.save('one.ts', '3');
   await eventually(
     () => one.reported.length > 1,
-    10_000,
+    60_000,
     () => JSON.stringify(one.reported),
   );
 });
@@ -122,7 +122,7 @@ test('changes are reported even while a program never stops writing', LIMIT, asy
   t.after(() => clearInterval(writer));
   await eventually(
     () => reported.length > 1,
-    10_000,
+    60_000,
     () => `${writes} writes`,
   );
 });
@@ -134,7 +134,7 @@ test("the app's folder is still watched after it was moved away and created agai
   await untilReported('app.ts');
   mkdirSync(app.path('dist'));
   app.save('dist/app.ts', '2');
-  await eventually(() => reported.length === 2, 10_000, String);
+  await eventually(() => reported.length === 2, 60_000, String);
   app.save('dist/other.ts', '1');
   await untilReported('other.ts');
   assert.deepEqual(reported, [['app.ts'], ['app.ts'], ['other.ts']]);

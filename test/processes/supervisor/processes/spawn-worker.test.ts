@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { spawnWorker } from '../../../../supervisor/processes/spawn-worker.js';
 
-test('what a process has sent before its reader comes is not lost', { timeout: 20_000 }, async (t) => {
+test('what a process has sent before its reader comes is not lost', { timeout: 60_000 }, async (t) => {
   const script = `
     const { writeSync } = require('node:fs');
     writeSync(3, 'hello');

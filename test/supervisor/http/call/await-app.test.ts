@@ -89,7 +89,7 @@ async function openBench(t: TestContext): Promise<Bench> {
 const untilWaiting = (model: LoadingModel): Promise<void> =>
   eventually(
     () => model.freePlaces === 0,
-    10_000,
+    60_000,
     () => 'the page has no place in the queue',
   );
 
@@ -142,7 +142,7 @@ test('a client that leaves a page gives back its place', LIMIT, async (t) => {
   await assert.rejects(page);
   await eventually(
     () => model.freePlaces === 1,
-    10_000,
+    60_000,
     () => 'the place is not given back',
   );
 });

@@ -65,7 +65,7 @@ async function openBench(t: TestContext): Promise<Bench> {
 const untilHeld = ({ store }: Bench): Promise<void> =>
   eventually(
     () => store.held.length === 1,
-    15_000,
+    60_000,
     () => `${store.held.length} are held`,
   );
 
@@ -135,7 +135,7 @@ for (const { who, path, taken, refused } of WAYS) {
     bench.store.held[0]?.put();
     await eventually(
       () => bench.calls.length === 1,
-      15_000,
+      60_000,
       () => 'the job is not run',
     );
   });

@@ -42,7 +42,7 @@ test('unread chunks of one byte are joined', async () => {
   const [request] = await sent(ONES);
   await eventually(
     () => request.complete,
-    10_000,
+    60_000,
     () => 'the body is whole',
   );
   const pieces = await piecesOf(request);
@@ -102,14 +102,14 @@ test('a body that is read, paused and resumed is complete', async () => {
   request.on('data', (piece: Buffer) => pieces.push(piece.toString('latin1')));
   await eventually(
     () => pieces.join('').length === ONES.length,
-    10_000,
+    60_000,
     () => 'the first chunks',
   );
   request.pause();
   socket.write(`${ONES.map((one) => `1\r\n${one}\r\n`).join('')}0\r\n\r\n`);
   await eventually(
     () => request.complete,
-    10_000,
+    60_000,
     () => 'the body is whole',
   );
   const before = pieces.length;
@@ -126,7 +126,7 @@ test('the connection of an unread request is paused, and resumed with the reques
   const { _handle: handle } = request.socket as unknown as { _handle: { reading: boolean } };
   await eventually(
     () => !handle.reading,
-    10_000,
+    60_000,
     () => 'the connection is paused',
   );
   assert.ok(request.socket.bytesRead < 500_000, `${request.socket.bytesRead} bytes were read`);

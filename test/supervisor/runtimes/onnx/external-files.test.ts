@@ -43,7 +43,7 @@ test('a model that is cut short, or a file that is none, has no files of weights
 
 test(
   'weights in what is no file are not read: a device would have no end',
-  { timeout: 10_000 },
+  { timeout: 60_000 },
   async (t) => {
     const file = join(appFolder(t, {}), 'm.onnx');
     writeFileSync(file, onnxBytes({ ...MODEL, weights: [weights('a', '/dev/null')] }));

@@ -8,7 +8,7 @@ import { openRedisStore } from '../../../../../supervisor/jobs/redis/open-redis-
 import { fakeRedis, type Answers } from './fake-redis.js';
 
 const LIMITS = { retentionMs: 60_000, maxBytes: 1e8 };
-const LIMIT = { timeout: 30_000 };
+const LIMIT = { timeout: 60_000 };
 
 const LOADING = '-LOADING Redis is loading the dataset in memory';
 

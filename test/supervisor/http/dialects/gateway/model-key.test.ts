@@ -103,7 +103,7 @@ test("the model's queue admits the call once the model is known, and counts the 
   );
   await eventually(
     () => fakes.notes.length === 2,
-    15_000,
+    60_000,
     () => `noted: ${fakes.notes.join(', ')}`,
   );
   assert.deepEqual(fakes.notes, ['b admits', `b grows by ${before.length}`]);

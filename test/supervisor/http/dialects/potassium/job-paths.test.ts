@@ -30,7 +30,7 @@ async function readWhole(url: string, init: RequestInit): Promise<Response> {
 function untilWatchers(jobs: KeptJobs, count: number): Promise<void> {
   return eventually(
     () => jobs.watchers.count === count,
-    15_000,
+    60_000,
     () => `${jobs.watchers.count} watchers`,
   );
 }
