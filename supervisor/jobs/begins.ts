@@ -154,7 +154,9 @@ export class Begins {
       if (this.#isStopped || this.#cancelledEarly.has(id)) void this.#giveBack(id, token, false);
       else wanted.push(this.#run(one, token));
     }
-    return wanted;
+    // A worker that gets none is taken to mean that none waits.
+    const mayFindMore = wanted.length === 0 && begun.length > 0 && !this.#isStopped;
+    return mayFindMore ? this.#beginNext(target) : wanted;
   }
 
   #run(begun: BegunJob, token: string): Call {

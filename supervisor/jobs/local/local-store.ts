@@ -96,7 +96,8 @@ export class LocalStore extends StoreBase implements JobStore {
           const piece = await this.#readBody(job.record.id, token, body);
           return piece && { ...job, pieces: [piece] };
         });
-        return (await Promise.all(jobs)).filter((job) => job !== null);
+        const readable = (await Promise.all(jobs)).filter((job) => job !== null);
+        return readable.length > 0 || begun.length === 0 ? readable : await this.begin(target, token);
       } catch (error) {
         this.#link.takeBack(token);
         throw error;

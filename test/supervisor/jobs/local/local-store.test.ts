@@ -265,6 +265,17 @@ test('local: a job whose body cannot be read fails with the reason, and the othe
   await bench.store.close();
 });
 
+test('local: a worker whose job has no body gets the next one', async () => {
+  const folder = scratch();
+  const bench = new StoreBench(await openHere(folder, LIMITS_OF_LARGE));
+  await bench.accept({ body: 'x'.repeat(2_000_000) });
+  makeUnreadable(folder);
+  const small = await bench.accept();
+  assert.deepEqual(await bench.begin('mark'), [small]);
+  assert.deepEqual(await bench.begin('another'), []);
+  await bench.store.close();
+});
+
 test('local: while no body at all can be read, the store fails, and jobs are given back', async () => {
   const folder = scratch();
   const bench = new StoreBench(await openHere(folder, LIMITS_OF_LARGE));
