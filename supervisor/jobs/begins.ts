@@ -151,7 +151,7 @@ export class Begins {
     for (const one of begun) {
       const { id } = one.record;
       // No worker gets it: the server has stopped, and it waits again; or it was cancelled, and given back it ends.
-      if (this.#isStopped || this.#cancelledEarly.has(id)) void this.#giveBack(id, token, false);
+      if (this.#isStopped || this.#cancelledEarly.has(id)) this.#watch(this.#giveBack(id, token, false));
       else wanted.push(this.#run(one, token));
     }
     // A worker that gets none is taken to mean that none waits.
@@ -175,8 +175,7 @@ export class Begins {
       // When the server has stopped, it is what kills the workers: that says nothing of the job.
       void this.#giveBack(id, token, isLoss && !this.#isStopped).then(over.resolve);
     };
-    this.#attempts.add(over.promise);
-    void over.promise.then(() => this.#attempts.delete(over.promise));
+    this.#watch(over.promise);
     this.#running.set(id, job);
     if (attempt === 1) this.#options.listener?.onBegun?.(begun);
     return job;
@@ -196,6 +195,12 @@ export class Begins {
       const { code, message } = outcome.error;
       listener?.onRetry?.(record, new ServeError(code, message, outcome.error), call);
     }
+  }
+
+  /** `attempt`: resolves once the store knows how it went. */
+  #watch(attempt: Promise<void>): void {
+    this.#attempts.add(attempt);
+    void attempt.then(() => this.#attempts.delete(attempt));
   }
 
   #giveBack(id: string, token: string, isLoss: boolean): Promise<void> {
