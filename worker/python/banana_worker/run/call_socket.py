@@ -7,7 +7,6 @@ to the client. Out: messages leave in the order of `send`, in parts, within the 
 from __future__ import annotations
 
 import collections
-import contextlib
 import threading
 from typing import Any, Callable, Deque, Generator, List, Optional, Tuple, Union
 
@@ -89,15 +88,21 @@ class CallSocket:
 
     def send(self, message: Message) -> None:
         """Returns when the message is on its way to the client. @raises ClosedSocket, TypeError"""
-        with contextlib.closing(self._sending(message)) as conditions:
-            for condition in conditions:
+        sending = self._sending(message)
+        try:
+            for condition in sending:
                 self._waits.wait(condition)
+        finally:
+            sending.close()
 
     async def send_async(self, message: Message) -> None:
         """`send` that lets the event loop go on while there is no credit."""
-        with contextlib.closing(self._sending(message)) as conditions:
-            for condition in conditions:
+        sending = self._sending(message)
+        try:
+            for condition in sending:
                 await self._waits.wait_async(condition)
+        finally:
+            sending.close()
 
     def _sending(self, message: Message) -> Generator[Callable[[], bool], None, None]:
         """Sends the message. Yields each condition that has to be true before it goes on."""
