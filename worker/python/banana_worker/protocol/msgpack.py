@@ -40,14 +40,12 @@ class Reader:
         if first < 0x80:
             return first
         if first >= 0xC0:
-            return self.marked(first, depth)
+            return self.number(_NUMBERS[first]) if first in _NUMBERS else self.marked(first, depth)
         if first >= 0xA0:
             return self.text(first & 0x1F)
         return self.values(first & 0x0F, depth) if first >= 0x90 else self.map(first & 0x0F, depth)
 
     def marked(self, first: int, depth: int) -> object:
-        if first in _NUMBERS:
-            return self.number(_NUMBERS[first])
         if first in _CONSTANTS:
             return _CONSTANTS[first]
         if first >= 0xE0:
@@ -97,6 +95,10 @@ class Reader:
                 end = at + 2 + data[at + 1]
                 items.append(data[at + 2 : end].decode("utf-8", "replace"))
                 at = end
+            elif first in _NUMBERS:
+                self.at = at + 1
+                items.append(self.number(_NUMBERS[first]))
+                at = self.at
             else:
                 self.at = at
                 items.append(self.value(depth + 1))
