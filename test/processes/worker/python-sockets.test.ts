@@ -59,10 +59,10 @@ test('a webhook of a thread goes out by the front, and the thread learns its end
   const worker = await startedPython(
     t,
     `import threading
-from banana_worker.run import webhook_handover
+from banana_worker.run.webhook_handover import offered_webhooks
 def inference(model_inputs):
     said = []
-    post = lambda: said.append(webhook_handover.post("https://example.com/hook", b"t", wait=True))
+    post = lambda: said.append(offered_webhooks().post("https://example.com/hook", b"t", 1000, 0, wait=True))
     thread = threading.Thread(target=post)
     thread.start(); thread.join()
     return said`,
