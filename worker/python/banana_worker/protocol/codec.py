@@ -7,7 +7,7 @@ from typing import Any, List
 
 from banana_worker.protocol.errors import ProtocolError
 from banana_worker.protocol.messages import Call, ServiceSource, StartSpec
-from banana_worker.protocol.msgpack import Reader, pack_double, pack_int, pack_text, read_value, write_value
+from banana_worker.protocol.msgpack import Reader, pack_double, pack_int, pack_text, read_value, utf8_of_head, write_value
 from banana_worker.protocol.tables import MAX_CONCURRENCY, MAX_HEAD_BYTES
 
 _MAX_SAFE_INTEGER = 2**53 - 1
@@ -36,7 +36,7 @@ def decode_head(head: bytes) -> List[Any]:
 def encode_head(fields: List[Any]) -> bytes:
     """@raises ValueError if the head is longer than the front takes, TypeError on a value that the wire does not
     have"""
-    return _checked(write_value(fields), fields[0])
+    return _checked(write_value(fields, utf8_of_head), fields[0])
 
 
 def _checked(head: bytes, kind: str) -> bytes:

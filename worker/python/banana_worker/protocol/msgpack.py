@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 from struct import Struct, pack
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Type
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple, Type
 
 from banana_worker.text.charsets import utf8
 
@@ -213,18 +213,21 @@ class Extension(NamedTuple):
     pieces: List[Any]
 
 
-def write_value(value: object) -> bytes:
+Encode = Callable[[str], bytes]
+
+
+def write_value(value: object, encode: Encode = utf8) -> bytes:
     """The bytes of a value made only of None, bool, int, float, str, bytes, list, tuple, dict and Extension. An int beyond 64
-    bits becomes a float. @raises TypeError"""
+    bits becomes a float. `encode` makes UTF-8 of any text. @raises TypeError"""
     pieces: List[bytes] = []
-    _write(value, pieces)
+    _write(value, pieces, encode)
     return b"".join(pieces)
 
 
-def _write(value: Any, out: List[bytes]) -> None:
+def _write(value: Any, out: List[bytes], encode: Encode) -> None:
     kind = type(value)
     if kind is str:
-        data = utf8(value)
+        data = encode(value)
         out.append(_text_head(len(data)))
         out.append(data)
     elif kind is int:
@@ -236,27 +239,27 @@ def _write(value: Any, out: List[bytes]) -> None:
     elif kind is bool:
         out.append(b"\xc3" if value else b"\xc2")
     elif kind is list:
-        _write_items(value, out)
+        _write_items(value, out, encode)
     elif kind is dict:
-        _write_entries(value, out)
+        _write_entries(value, out, encode)
     else:
-        _write_other(value, out)
+        _write_other(value, out, encode)
 
 
-def _write_items(value: Sequence[Any], out: List[bytes]) -> None:
+def _write_items(value: Sequence[Any], out: List[bytes], encode: Encode) -> None:
     out.append(_head(len(value), (0x90, 16), ((0xDC, "H"), (0xDD, "I"))))
     for item in value:
-        _write(item, out)
+        _write(item, out, encode)
 
 
-def _write_entries(value: Dict[Any, Any], out: List[bytes]) -> None:
+def _write_entries(value: Dict[Any, Any], out: List[bytes], encode: Encode) -> None:
     out.append(_head(len(value), (0x80, 16), ((0xDE, "H"), (0xDF, "I"))))
     for key, item in value.items():
-        _write(str(key), out)
-        _write(item, out)
+        _write(str(key), out, encode)
+        _write(item, out, encode)
 
 
-def _write_other(value: Any, out: List[bytes]) -> None:
+def _write_other(value: Any, out: List[bytes], encode: Encode) -> None:
     if isinstance(value, bytes):
         out.append(_head(len(value), (0, 0), ((0xC4, "B"), (0xC5, "H"), (0xC6, "I"))))
         out.append(value)
@@ -264,12 +267,12 @@ def _write_other(value: Any, out: List[bytes]) -> None:
         out.append(pack(">BIB", 0xC9, sum(memoryview(piece).nbytes for piece in value.pieces), value.kind))
         out.extend(value.pieces)
     elif isinstance(value, (list, tuple)):
-        _write_items(value, out)
+        _write_items(value, out, encode)
     else:
         plain = next((one for one in _PLAIN if isinstance(value, one)), None)
         if plain is None:
             raise TypeError("a %s cannot be sent in a message" % type(value).__name__)
-        _write(plain(value), out)
+        _write(plain(value), out, encode)
 
 
 _PLAIN: Tuple[Any, ...] = (int, float, str, dict)
@@ -289,8 +292,13 @@ def _text_head(size: int) -> bytes:
     return _SHORT_TEXTS[size] if size < 32 else _head(size, (0xA0, 32), ((0xD9, "B"), (0xDA, "H"), (0xDB, "I")))
 
 
+def utf8_of_head(text: str) -> bytes:
+    """Half of a surrogate pair becomes a question mark: a header of HTTP, such as the name of a file, can hold no U+FFFD."""
+    return text.encode("utf-8", "replace")
+
+
 def pack_text(text: str) -> bytes:
-    data = utf8(text)
+    data = utf8_of_head(text)
     return _text_head(len(data)) + data
 
 
