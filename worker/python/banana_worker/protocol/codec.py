@@ -7,7 +7,15 @@ from typing import Any, List
 
 from banana_worker.protocol.errors import ProtocolError
 from banana_worker.protocol.messages import Call, ServiceSource, StartSpec
-from banana_worker.protocol.msgpack import Reader, pack_double, pack_int, pack_text, read_value, utf8_of_head, write_value
+from banana_worker.protocol.msgpack import (
+    Reader,
+    pack_double,
+    pack_int,
+    pack_text,
+    read_value,
+    utf8_of_head,
+    write_value,
+)
 from banana_worker.protocol.tables import MAX_CONCURRENCY, MAX_HEAD_BYTES
 
 _MAX_SAFE_INTEGER = 2**53 - 1
