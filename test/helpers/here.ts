@@ -70,7 +70,7 @@ async function open(
   return withStreams(out, err, () => new FrontServer(plan, jobStore)).open();
 }
 
-/** The first signal of each kind, as the command obeys it. */
+/** The first signal of each kind, as the command obeys it, but without `--drain-lag`. */
 const ENDS = {
   SIGINT: (handle: ServerHandle) => void handle.close(),
   SIGTERM: (handle: ServerHandle) => void handle.close(),
