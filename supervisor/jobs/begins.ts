@@ -155,7 +155,7 @@ export class Begins {
       else wanted.push(this.#run(one, token));
     }
     // A worker that gets none is taken to mean that none waits.
-    const mayFindMore = wanted.length === 0 && begun.length > 0 && !this.#isStopped;
+    const mayFindMore = wanted.length === 0 && begun.length > 0 && this.areAllowed;
     return mayFindMore ? this.#beginNext(target) : wanted;
   }
 
