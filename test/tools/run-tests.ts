@@ -16,8 +16,8 @@ import { shareProcesses } from './shared-process.js';
 const COMPILED = `${ROOT}dist/test/`;
 const SLOWEST = 10;
 
-/** Most tests wait for processes and timers most of the time. */
-const FILES_AT_ONCE = Math.max(4, 2 * availableParallelism());
+/** Most tests wait for processes and timers half of the time. */
+const FILES_AT_ONCE = Math.max(4, 3 * availableParallelism());
 
 async function main(): Promise<number> {
   const names = process.argv.slice(2);
