@@ -29,7 +29,7 @@ export function escapeControls(json: string): string {
 
 const MAX_PATH_CHARS = 1024;
 
-/** The path of a request, which its client may choose as long as it likes, as lines of the log show it; one that was cut ends in its length. */
+/** The path of a request as lines of the log show it: a client may send one of any length, which is cut and ends in its length. */
 export function loggedPath(path: string): string {
   return path.length <= MAX_PATH_CHARS
     ? path

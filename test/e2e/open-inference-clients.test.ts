@@ -85,7 +85,7 @@ withEachRuntime(({ app }) => {
     { skip, timeout: 240_000 },
     async (t) => {
       const args = ['--name', 'simple', '--compress', '--api-key', KEY];
-      const server = await startHere(app('tensors'), { t, args, key: KEY });
+      const server = await startHere(app('tensors'), { t, args });
       await server.until(({ state }) => state === 'ready');
       const steps = ['pages', 'calls', 'compressions', 'several_at_once', 'texts'];
       assert.equal(
@@ -107,7 +107,6 @@ withEachRuntime(({ app }) => {
       const server = await startHere(null, {
         t,
         args: [...store, ...address],
-        key: KEY,
         isAddressGiven: true,
       });
       assert.equal(await runClient(server.url, 'tensors', 'loaded'), 'passed: loads\n');

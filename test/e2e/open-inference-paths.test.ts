@@ -32,7 +32,7 @@ withOneRuntime(({ app }) => {
         '*',
       ],
     ];
-    const shared = shareHere(app('tensors'), { args, key: 'k3y' });
+    const shared = shareHere(app('tensors'), { args });
     const get = (path: string, asked: Asked = {}): Promise<V2Answer> =>
       ask(shared.server.url, path, { ...asked, headers: { ...KEY, ...asked.headers } });
     const listener = (name: 'management API is' | 'metrics are'): string => {

@@ -122,7 +122,7 @@ withOneRuntime(({ app }) => {
         app.handler('/openapi.json', () => new Response({ json: { mine: true } }));
         export default app;`,
       });
-      const server = await startHere(files.path('app.mjs'), { t, key: 'k3y', args: ['--api-key', 'k3y'] });
+      const server = await startHere(files.path('app.mjs'), { t, args: ['--api-key', 'k3y'] });
       await server.until(({ state }) => state === 'ready');
       const ask = (method: string, key?: string): Promise<Response> => {
         const headers: Record<string, string> = { 'content-type': 'application/json' };
@@ -305,7 +305,7 @@ async function serveExample(t: TestContext, example: Example): Promise<Served> {
   const { name, key } = example;
   const keyArgs = key === '' ? [] : ['--api-key', key];
   const args = ['--name', 'model', '--openapi-all', ...keyArgs];
-  const server = await startHere(`${ROOT}examples/${name}/app.ts`, { t, args, key });
+  const server = await startHere(`${ROOT}examples/${name}/app.ts`, { t, args });
   await server.until(({ state }) => state === 'ready', 60_000);
   return { example, server, document: await documentOf(server.url, { 'x-banana-api-key': key }) };
 }

@@ -34,7 +34,6 @@ describe('access to the page', { skip: needs('chromium') }, () => {
     async (t) => {
       const server = await startHere(fixture('websockets.mjs'), {
         t,
-        key: KEY,
         env: { BANANA_API_KEY: KEY },
       });
       await browser.visit(server.url, { expected: [/status of 401/] }, async (page) => {

@@ -427,7 +427,7 @@ withOneRuntime(({ potassium }) => {
   test('with keys, a client without one gets 401 with its id echoed, which counts too', LIMIT, async (t) => {
     const key = 'correct-horse-battery-staple';
     const env = { ...makeCues(t).env, BANANA_API_KEY: key };
-    const server = await startHere(potassium(), { t, key, env });
+    const server = await startHere(potassium(), { t, env });
     const sequence = async (): Promise<number> => {
       const headers = { 'x-banana-api-key': key };
       const reply = await fetch(`${server.url}/_k/status`, { headers });

@@ -325,7 +325,7 @@ withOneRuntime(({ app }) => {
   test('a WebSocket is refused like any call: without a key, with a full queue', LIMIT, async (t) => {
     const cues = makeCues(t);
     const args = ['--api-key', 'k', '--queue-size', '0'];
-    const server = await startHere(APP, { t, env: cues.env, args, key: 'k' });
+    const server = await startHere(APP, { t, env: cues.env, args });
     await server.until(({ state }) => state === 'ready');
     await assert.rejects(openSocket(t, server, '/echo'), { status: 401, code: 'SERVE_UNAUTHORIZED' });
     const key = { authorization: 'Bearer k' };

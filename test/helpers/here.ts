@@ -18,7 +18,7 @@ import { FREE_PORT, ROOT, facadeOf, gather, type Server, type StartOptions, type
 /** As `startServer`, with the same flags. Resolves once the port is open. */
 export async function startHere(
   app: string | null,
-  options: Omit<StartOptions, 'command'> = {},
+  options: Omit<StartOptions, 'command' | 'key'> = {},
 ): Promise<Server> {
   const { t, args = [], env = {}, cwd = ROOT, expectedRestarts = 0, isAddressGiven = false } = options;
   const flags = [...(isAddressGiven ? [] : FREE_PORT), ...args];

@@ -50,6 +50,6 @@ export function shareServer(
 }
 
 /** As `shareServer`, in the process of the test. */
-export function shareHere(app: string | null, options: StartOptions = {}): SharedServer {
+export function shareHere(app: string | null, options: Omit<StartOptions, 'key'> = {}): SharedServer {
   return shareServer(app, options, startHere);
 }

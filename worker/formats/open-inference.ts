@@ -85,7 +85,10 @@ interface AnswerHead {
   readonly asciiJson: boolean;
 }
 
-/** `jsonBytes`: the length of the JSON if raw bytes follow it; null if nothing does. @throws SERVE_HTTP_ERROR with the status 400 if the client asked for what the app did not return, or JSON cannot carry */
+/**
+ * `jsonBytes`: the length of the JSON if raw bytes follow it; null if nothing does.
+ * @throws SERVE_HTTP_ERROR with the status 400 if the client asked for what the app did not return, or JSON cannot carry
+ */
 export function writeAnswer(
   head: AnswerHead,
   outputs: ReadonlyMap<string, Tensor>,

@@ -110,7 +110,8 @@ export function isJson(contentType = ''): boolean {
 }
 
 /**
- * Chooses the route of a call that names only the model, and waits for the answer. `model`: its name. The chooser throws SERVE_BAD_REQUEST if no route is meant, or one that no client could wait for.
+ * Chooses the route of a call that names only the model, and waits for the answer. `model`: its name. The chooser throws
+ * SERVE_BAD_REQUEST if no route is meant, or one that no client could wait for.
  */
 export function chooseRoute(model: string): ChooseRoute {
   const own = (path: string): string => `/models/${model}${path}`;

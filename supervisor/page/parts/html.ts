@@ -1,5 +1,6 @@
 /**
- * Markup as tagged templates, panels, tables, lists of names with their values, and states. The page's own components are put in by `h`, so that the compiler checks their props.
+ * Markup as tagged templates, panels, tables, lists of names with their values, and states. The page's own components are put in
+ * by `h`, so that the compiler checks their props.
  */
 import htm from 'htm';
 import { createElement, type FunctionComponent } from 'preact';

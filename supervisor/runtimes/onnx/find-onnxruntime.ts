@@ -58,7 +58,7 @@ function foldersOf(
   return [...(isUnpacked ? [] : [dirname(model)]), startFolder, ownFolder];
 }
 
-/** Looks in the same places for the main file of the package that reads tokenizers, which transformers.js has. @throws SERVE_CONFIG */
+/** Looks in the same places for the main file of @huggingface/tokenizers, which comes with transformers.js. @throws SERVE_CONFIG */
 export function findTokenizers(
   model: string,
   task: Task,

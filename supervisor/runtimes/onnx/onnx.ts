@@ -58,7 +58,7 @@ async function programOf(
   };
 }
 
-/** One warning that Triton's configuration has no effect, if the model lies in a repository of Triton (`name/1/model.onnx`) with a `config.pbtxt`. */
+/** A warning that `config.pbtxt` has no effect, if the model lies in a repository of Triton, as `name/1/model.onnx`, beside one. */
 function unreadConfig(model: string): string[] {
   const version = dirname(model);
   const config = join(dirname(version), 'config.pbtxt');

@@ -157,7 +157,7 @@ export function percentile(bounds: readonly number[], counts: Float64Array, shar
 
 export const SECONDS_KEPT = 600;
 
-/** Rings of seconds by name, in arrays whose size never changes; NaN stands for null. 32 bits: seven digits are enough for a chart. */
+/** Rings of seconds by name, in arrays whose size never changes; NaN stands for null. Seven digits are enough for a chart. */
 type Rings = Map<string, Float32Array>;
 
 /** The samples of one model in the last ten minutes, one per second. */

@@ -137,7 +137,9 @@ const KEEP_ALIVE = Buffer.from(':\n\n');
 
 /**
  * Server-sent events about one job: its page at first and at each change, the last one with its end. A client that reads
- * slowly gets the newest page, not every one. Watches the job from the first read on, until the client has gone or the stream has ended. */
+ * slowly gets the newest page, not every one. Watches the job from the first read on, until the client has gone or the stream
+ * has ended.
+ */
 export function jobEvents(context: RequestContext, id: string, showsWords: boolean): Readable {
   return Readable.from(eventsOf(context, id, showsWords), { objectMode: false });
 }
