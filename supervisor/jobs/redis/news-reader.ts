@@ -38,7 +38,7 @@ export class NewsReader {
     this.#tell = tell;
   }
 
-  /** `nowMs`: of Redis. Goes on where it was after a connection was lost. */
+  /** `nowMs`: of Redis, whose news of the same millisecond are heard too. Goes on where it was after a connection was lost. */
   start(queues: Iterable<string>, nowMs: number): void {
     for (const key of [NEWS, ...Array.from(queues, eventsOf)]) this.#add(key, nowMs);
     this.#round += 1;
@@ -53,7 +53,7 @@ export class NewsReader {
   }
 
   #add(key: string, nowMs: number): void {
-    if (!this.#read.has(key)) this.#read.set(key, `${Math.max(0, Math.floor(nowMs))}-0`);
+    if (!this.#read.has(key)) this.#read.set(key, `${Math.max(0, Math.floor(nowMs) - 1)}-0`);
   }
 
   /** Ends with the connection; the next one starts it again. */
