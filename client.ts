@@ -146,7 +146,7 @@ export class ServeError extends Error implements ErrorFacts {
   declare readonly begun: boolean;
   /** Time after which it may be worth to try again; undefined if nobody knows. */
   declare readonly retryAfterMs: number | undefined;
-  /** Status that the app chose, of the code `SERVE_HTTP_ERROR`; else 0. */
+  /** Status of the answer, of the code `SERVE_HTTP_ERROR`: the app chose it, or a proxy; else 0. */
   declare readonly status: number;
 
   constructor(code: ErrorCode, message: string, facts: ErrorFacts = {}) {
@@ -277,6 +277,7 @@ async function sendUntilTaken(
       ...init,
       headers: { ...headers, ...time },
       signal: signal ?? null,
+      redirect: 'manual', // one that is followed can turn the call into a GET
     }).catch((cause: unknown) => fail(cause, !isRefused(cause)));
     const reply = { response, fail };
     if (!response.ok) {
@@ -310,8 +311,13 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
 
 /** Reads the error in an answer. */
 async function readError({ response, fail }: Reply): Promise<ServeError> {
-  const { status, headers } = response;
+  const { status, headers, type } = response;
   const text = await response.text().catch(fail);
+  if (type === 'opaqueredirect' || (status < 400 && headers.has('Location'))) {
+    const to = headers.get('Location') ?? 'another address'; // browsers do not tell
+    const message = `The call is sent on to ${to}: give the client that address.`;
+    return new ServeError('SERVE_HTTP_ERROR', message, { status, cause: text });
+  }
   const afterMs = Number(headers.get('Retry-After-Ms') ?? 1000 * Number(headers.get('Retry-After') ?? NaN));
   return errorIn(text, status, afterMs >= 0 ? afterMs : undefined);
 }
@@ -330,6 +336,14 @@ function errorIn(text: string, status: number, retryAfterMs?: number): ServeErro
   return new ServeError(code, message, { issues, begun, retryAfterMs, status: chosen });
 }
 
+function jsonOf(text: string, { status }: Response): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ServeError('SERVE_HTTP_ERROR', 'The answer is no JSON.', { status, cause: text });
+  }
+}
+
 /** The JSON value of a text, or the text itself. */
 function valueOf(text: string): unknown {
   try {
@@ -342,9 +356,10 @@ function valueOf(text: string): unknown {
 async function readAnswer(reply: Reply): Promise<unknown> {
   const { response, fail } = reply;
   const type = response.headers.get('Content-Type') ?? '';
-  if (/^application\/(?:x-)?ndjson/.test(type)) return itemsOf(reply, /\n/, (line) => [JSON.parse(line)]);
+  if (/^application\/(?:x-)?ndjson/.test(type))
+    return itemsOf(reply, /\n/, (line) => [jsonOf(line, response)]);
   if (/^text\/event-stream/.test(type)) return itemsOf(reply, /\r?\n\r?\n/, readEvent);
-  if (/^application\/(?:[^;]+\+)?json/.test(type)) return JSON.parse(await response.text().catch(fail));
+  if (/^application\/(?:[^;]+\+)?json/.test(type)) return jsonOf(await response.text().catch(fail), response);
   if (/^text\//.test(type)) return response.text().catch(fail);
   return new Uint8Array(await response.arrayBuffer().catch(fail));
 }

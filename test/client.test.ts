@@ -142,6 +142,34 @@ test("an error that is not the server's has its text as the cause, and may have 
   assert.deepEqual([code, status, cause, begun], ['SERVE_HTTP_ERROR', 409, 'taken', true]);
 });
 
+test('a redirect is an error that names its address: fetch would turn the call into a GET, whose answer is another', async (t) => {
+  const { model, receiver } = await answering(
+    t,
+    (response) => response.writeHead(301, { Location: 'https://models.example/' }).end(),
+    json('a page'),
+  );
+  const { code, status, message } = await errorOf(model('in'));
+  assert.deepEqual([code, status, receiver.arrivals.length], ['SERVE_HTTP_ERROR', 301, 1]);
+  assert.match(message, /to https:\/\/models\.example\/: give the client that address/);
+});
+
+for (const [type, text] of [
+  ['application/json', ''],
+  ['application/x-ndjson', '{"a":'],
+] as const)
+  test(`${type} that is none is an error with the text as its cause`, async (t) => {
+    const { model } = await answering(
+      t,
+      stream(type, text, (response) => response.end()),
+    );
+    const read = async (): Promise<unknown> => {
+      const answer = await model('in');
+      return type === 'application/json' ? answer : allOf(answer as AsyncIterable<unknown>);
+    };
+    const { code, status, cause } = await errorOf(read());
+    assert.deepEqual([code, status, cause], ['SERVE_HTTP_ERROR', 200, text]);
+  });
+
 test('a cut connection counts as begun, an address where nobody listens does not', async (t) => {
   const { model, receiver } = await answering(t, (response) => response.destroy());
   const cut = await errorOf(model('in'));
