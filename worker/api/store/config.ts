@@ -1,7 +1,6 @@
 /** The options of `new Store`, checked at construction: an error names the allowed values. */
 import { isObject } from '../../../protocol/values/tensor.js';
-import type { Backend } from './backend.js';
-import type { EncodingName } from './encoding.js';
+import { loadEncoding, type Backend, type Encoding, type EncodingName } from './rules.js';
 
 /**
  * The config of a store in memory.
@@ -75,58 +74,44 @@ export type StoreOptions =
   | { readonly backend: 'redis'; readonly config: RedisConfig }
   | { readonly backend: 's3'; readonly config: S3Config };
 
-export interface RedisAddress {
-  readonly host: string;
-  readonly port: number;
-  readonly username?: string | undefined;
-  readonly password?: string | undefined;
-  readonly db: number;
-  readonly tls: boolean;
-}
-
-/** Options that passed the check. */
-export interface StorePlan {
-  readonly encoding: EncodingName;
-  /** Loads the backend and its package. */
-  open(): Promise<Backend>;
+/** A backend that is open, with the encoding of its values. */
+export interface Opened {
+  readonly backend: Backend;
+  readonly encoding: Encoding;
 }
 
 /** The same path as in Python, so that the apps of one folder share their values. */
 const DEFAULT_PATH = '.banana-store/store.sqlite3';
 const DEFAULT_REDIS_PORT = 6379;
 
-const FIELDS = {
-  memory: ['encoding'],
-  local: ['path', 'encoding'],
-  redis: ['host', 'port', 'username', 'password', 'db', 'url', 'encoding'],
-} as const;
-
 type Fields = Readonly<Record<string, unknown>>;
 
-/** @throws TypeError that names the mistake and the allowed values, never a value of `config` */
-export function checkOptions(options: unknown): StorePlan {
+/**
+ * Returns the function that opens the store, and loads what that needs.
+ * @throws TypeError that names the mistake and the allowed values, never a value of `config`
+ */
+export function checkOptions(options: unknown): () => Promise<Opened> {
   const { backend, config } = objectOf(options, 'new Store() takes { backend, config }');
   switch (backend) {
-    case 'memory':
-      return {
-        encoding: encodingOf(fieldsOf(backend, config ?? {})),
-        open: async () => new (await import('./memory.js')).MemoryBackend(),
-      };
+    case 'memory': {
+      const fields = fieldsOf(backend, config ?? {}, []);
+      return opening(fields, async () => new (await import('./memory.js')).MemoryBackend());
+    }
     case 'local': {
-      const fields = fieldsOf(backend, config ?? {});
+      const fields = fieldsOf(backend, config ?? {}, ['path']);
       const path = text(fields, 'path') ?? DEFAULT_PATH;
-      return {
-        encoding: encodingOf(fields),
-        open: async () => (await import('./local.js')).LocalBackend.open(path),
-      };
+      return opening(fields, async () => {
+        const { LocalBackend } = await needing('@photostructure/sqlite', import('./local.js'));
+        return LocalBackend.open(path);
+      });
     }
     case 'redis': {
-      const fields = fieldsOf(backend, config);
+      const fields = fieldsOf(backend, config, ['host', 'port', 'username', 'password', 'db', 'url']);
       const address = addressOf(fields);
-      return {
-        encoding: encodingOf(fields),
-        open: async () => (await import('./redis.js')).RedisBackend.open(address),
-      };
+      return opening(fields, async () => {
+        const { RedisBackend } = await needing('redis', import('./redis.js'));
+        return new RedisBackend(address);
+      });
     }
     case 's3':
       throw new TypeError("The store backend 's3' is not supported yet. Use 'redis', 'local' or 'memory'.");
@@ -135,8 +120,25 @@ export function checkOptions(options: unknown): StorePlan {
   }
 }
 
-function fieldsOf(backend: keyof typeof FIELDS, config: unknown): Fields {
-  const allowed: readonly string[] = FIELDS[backend];
+function opening(fields: Fields, open: () => Promise<Backend>): () => Promise<Opened> {
+  const name = encodingOf(fields);
+  return async () => ({ encoding: await loadEncoding(name), backend: await open() });
+}
+
+/** Resolves with the file of a backend that imports this package. */
+async function needing<File>(name: string, imported: Promise<File>): Promise<File> {
+  try {
+    return await imported;
+  } catch (cause) {
+    const code = (cause as { code?: unknown } | null)?.code;
+    const why = typeof code === 'string' ? ` (${code})` : '';
+    const message = `This store needs the package ${name}, which cannot be loaded${why}. Run: npm install ${name}`;
+    throw new Error(message, { cause });
+  }
+}
+
+function fieldsOf(backend: string, config: unknown, own: readonly string[]): Fields {
+  const allowed = [...own, 'encoding'];
   const takes = `The config of a ${backend} store must be an object with ${allowed.join(', ')}`;
   const fields = objectOf(config, takes);
   const unknown = Object.keys(fields).find((name) => !allowed.includes(name));
@@ -154,18 +156,16 @@ function encodingOf({ encoding = 'json' }: Fields): EncodingName {
   throw new TypeError(`The encoding of a store must be 'json' or 'msgpack', not ${shown(encoding)}.`);
 }
 
+export type RedisAddress = ReturnType<typeof addressOf>;
+
 /** @throws TypeError */
-export function addressOf(fields: Fields): RedisAddress {
-  const url = text(fields, 'url');
+export function addressOf(given: Fields) {
+  const url = text(given, 'url');
+  const rival = ['host', 'port', 'username', 'password', 'db'].find((name) => given[name] !== undefined);
+  if (url !== undefined && rival !== undefined)
+    throw new TypeError(`A redis store takes either a url or host and port: both url and ${rival} are set.`);
+  const fields = url === undefined ? given : fieldsOfUrl(url);
   const host = text(fields, 'host');
-  if (url !== undefined) {
-    const rival = ['host', 'port', 'username', 'password', 'db'].find((name) => fields[name] !== undefined);
-    if (rival !== undefined)
-      throw new TypeError(
-        `A redis store takes either a url or host and port: both url and ${rival} are set.`,
-      );
-    return addressOfUrl(url);
-  }
   if (host === undefined) throw new TypeError('A redis store needs host (and port), or url.');
   return {
     host,
@@ -173,24 +173,27 @@ export function addressOf(fields: Fields): RedisAddress {
     username: text(fields, 'username'),
     password: text(fields, 'password'),
     db: dbOf(fields['db']),
-    tls: false,
+    tls: fields['tls'] === true,
   };
 }
 
 const URL_FORM = 'redis://[[user][:password]@]host[:port][/db], or rediss:// for TLS';
 
-function addressOfUrl(text: string): RedisAddress {
+function fieldsOfUrl(text: string): Fields {
   // The error of `new URL` would contain the text, password included.
   const url = URL.canParse(text) ? new URL(text) : null;
   const tls = url?.protocol === 'rediss:';
   if (url === null || url.hostname === '' || (url.protocol !== 'redis:' && !tls)) {
     throw new TypeError(`The url of a redis store must be ${URL_FORM}.`);
   }
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-  const port = url.port === '' ? undefined : url.port;
-  const db = url.pathname.length > 1 ? numberIn(url.pathname.slice(1)) : undefined;
-  const [username, password] = [decoded(url.username), decoded(url.password)];
-  return { ...addressOf({ host, port, username, password, db }), tls };
+  return {
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: url.port === '' ? undefined : url.port,
+    username: decoded(url.username),
+    password: decoded(url.password),
+    db: url.pathname.length > 1 ? numberIn(url.pathname.slice(1)) : undefined,
+    tls,
+  };
 }
 
 function decoded(part: string): string | undefined {

@@ -21,7 +21,7 @@ import {
   type BigIntStats,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import type { DatabaseSync, DatabaseSyncInstance } from '@photostructure/sqlite';
+import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { isDamage } from './sqlite-errors.js';
 
 const SETUP = `
@@ -61,24 +61,24 @@ export class LocalConnection {
   }
 
   /** Opens the file, or creates it, with access for its owner only. A damaged file is renamed first. */
-  static open(Database: typeof DatabaseSync, file: string): LocalConnection {
+  static open(file: string): LocalConnection {
     const folder = dirname(file);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     accessSync(folder, constants.W_OK); // SQLite would not report that it cannot create its other files there
-    return withGuard(Database, file, () => {
+    return withGuard(file, () => {
       try {
-        return LocalConnection.#open(Database, file);
+        return LocalConnection.#open(file);
       } catch (error) {
         if (!isDamage(error)) throw error;
         setAside(file, inodeOf(file), (error as Error).message);
-        return LocalConnection.#open(Database, file);
+        return LocalConnection.#open(file);
       }
     });
   }
 
-  static #open(Database: typeof DatabaseSync, file: string): LocalConnection {
+  static #open(file: string): LocalConnection {
     const inode = prepareFile(file);
-    const db = new Database(file);
+    const db = new DatabaseSync(file);
     try {
       return new LocalConnection(db, inode);
     } catch (error) {
@@ -160,7 +160,7 @@ function look(file: string): BigIntStats | undefined {
  * Creates an empty file, with access for its owner only, if there is none. Returns its inode. @throws if it cannot be a
  * store
  */
-export function prepareFile(file: string): bigint {
+function prepareFile(file: string): bigint {
   const found = look(file) ?? make(file);
   if (!found.isFile()) throw new Error('it is not a file');
   // SQLite treats a file of one byte as empty and would overwrite it.
@@ -219,10 +219,10 @@ function beginsAsStore(file: string): boolean {
  * It is a lock on an empty file beside the store, taken with SQLite, because Node has no file locks. The system frees
  * it when a process dies. @throws SQLite's error for a busy file while another worker holds the lock
  */
-export function withGuard<T>(Database: typeof DatabaseSync, file: string, step: () => T): T {
+export function withGuard<T>(file: string, step: () => T): T {
   const path = `${file}-guard`;
   const isNew = !existsSync(path);
-  const guard = new Database(path);
+  const guard = new DatabaseSync(path);
   try {
     if (isNew) chmodSync(path, 0o600);
     guard.exec('BEGIN EXCLUSIVE');

@@ -8,9 +8,8 @@
  */
 import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import type { DatabaseSync } from '@photostructure/sqlite';
-import { expiryOf, loadPackage, sweepRegularly, SWEPT_BY_A_WRITE, type Backend } from './backend.js';
 import { LocalConnection, inodeOf, setAside, withGuard } from './local-connection.js';
+import { expiryOf, SWEPT_BY_A_WRITE, type Backend } from './rules.js';
 import { isBusy, isDamage, reasonOf, untilFree } from './sqlite-errors.js';
 
 type Step<T> = (connection: LocalConnection) => T;
@@ -23,25 +22,20 @@ interface Write {
 
 export class LocalBackend implements Backend {
   readonly #file: string;
-  readonly #Database: typeof DatabaseSync;
   #connection: LocalConnection | null = null;
   /** Writes that are in no transaction yet, in their order. */
   #waiting: Write[] = [];
   /** Resolves once no write waits; null if none does. */
   #writing: Promise<void> | null = null;
-  #timer: NodeJS.Timeout | undefined;
 
   static async open(path: string): Promise<LocalBackend> {
-    const name = '@photostructure/sqlite';
-    const { DatabaseSync } = await loadPackage(name, () => import('@photostructure/sqlite'));
-    const backend = new LocalBackend(resolve(path), DatabaseSync);
+    const backend = new LocalBackend(resolve(path));
     await backend.#run(() => null);
     return backend;
   }
 
-  private constructor(file: string, Database: typeof DatabaseSync) {
+  private constructor(file: string) {
     this.#file = file;
-    this.#Database = Database;
   }
 
   get(key: string): Promise<Buffer | null> {
@@ -57,12 +51,7 @@ export class LocalBackend implements Backend {
     return this.#write((connection) => connection.remove(key));
   }
 
-  async has(key: string): Promise<boolean> {
-    return (await this.get(key)) !== null;
-  }
-
   async close(): Promise<void> {
-    clearInterval(this.#timer);
     await this.#writing;
     this.#letGo();
   }
@@ -71,7 +60,6 @@ export class LocalBackend implements Backend {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ step, resolve: resolve as Write['resolve'], reject });
       this.#writing ??= this.#writeAll();
-      this.#timer ??= sweepRegularly((limit) => this.#sweep(limit));
     });
   }
 
@@ -107,7 +95,7 @@ export class LocalBackend implements Backend {
     }
   }
 
-  #sweep(limit: number): void {
+  sweep(limit: number): void {
     try {
       this.#attempt((connection) => connection.transaction(() => connection.sweep(limit)));
     } catch {
@@ -133,9 +121,7 @@ export class LocalBackend implements Backend {
     } catch (error) {
       if (!isDamage(error)) throw error;
       this.#letGo();
-      withGuard(this.#Database, this.#file, () =>
-        setAside(this.#file, connection.inode, (error as Error).message),
-      );
+      withGuard(this.#file, () => setAside(this.#file, connection.inode, (error as Error).message));
       return step(this.#open());
     }
   }
@@ -143,7 +129,7 @@ export class LocalBackend implements Backend {
   /** Returns the connection to the file that now has the store's name. */
   #open(): LocalConnection {
     if (this.#connection?.inode !== inodeOf(this.#file)) this.#letGo();
-    this.#connection ??= LocalConnection.open(this.#Database, this.#file);
+    this.#connection ??= LocalConnection.open(this.#file);
     return this.#connection;
   }
 

@@ -1,5 +1,5 @@
 /** Values in this process only, lost at its end. */
-import { expiryOf, sweepRegularly, SWEPT_BY_A_WRITE, type Backend } from './backend.js';
+import { expiryOf, SWEPT_BY_A_WRITE, type Backend } from './rules.js';
 
 interface Entry {
   readonly bytes: Buffer;
@@ -8,7 +8,6 @@ interface Entry {
 
 export class MemoryBackend implements Backend {
   readonly #entries = new Map<string, Entry>();
-  #timer: NodeJS.Timeout | undefined;
   #cursor = this.#entries.entries();
 
   /** Number of values held, including expired ones that are not yet removed. */
@@ -22,8 +21,7 @@ export class MemoryBackend implements Backend {
 
   set(key: string, bytes: Buffer, ttlMs: number | null): Promise<void> {
     this.#entries.set(key, { bytes, expiresAtMs: expiryOf(ttlMs) });
-    this.#timer ??= sweepRegularly((limit) => this.#sweep(limit));
-    this.#sweep(SWEPT_BY_A_WRITE);
+    this.sweep(SWEPT_BY_A_WRITE);
     return Promise.resolve();
   }
 
@@ -33,12 +31,7 @@ export class MemoryBackend implements Backend {
     return Promise.resolve(existed);
   }
 
-  has(key: string): Promise<boolean> {
-    return Promise.resolve(this.#read(key) !== undefined);
-  }
-
   close(): Promise<void> {
-    clearInterval(this.#timer);
     this.#entries.clear();
     return Promise.resolve();
   }
@@ -48,8 +41,8 @@ export class MemoryBackend implements Backend {
     return entry !== undefined && entry.expiresAtMs > Date.now() ? entry : undefined;
   }
 
-  /** Looks at up to `limit` entries, from where it last stopped. */
-  #sweep(limit: number): void {
+  /** Goes on from where it last stopped. */
+  sweep(limit: number): void {
     const now = Date.now();
     for (let looked = 0; looked < limit; looked += 1) {
       const next = this.#cursor.next();

@@ -4,33 +4,28 @@
  * The first call opens the only connection. There are no reconnects in the background: a call without a connection
  * opens one, so an unreachable Redis costs each call one attempt, and none after it is back.
  */
-import type { createClient } from 'redis';
-import { loadPackage, type Backend } from './backend.js';
+import { createClient, ErrorReply, RESP_TYPES } from 'redis';
 import type { RedisAddress } from './config.js';
+import type { Backend } from './rules.js';
 
 type Client = ReturnType<typeof createClient>;
-type Library = typeof import('redis');
 
 interface Connection {
   readonly client: Client;
   readonly opened: Promise<unknown>;
 }
 
+const BINARY = { [RESP_TYPES.BLOB_STRING]: Buffer };
+
 /** Time limit of one call, connecting included. */
 const CALL_LIMIT_MS = 5000;
 
 export class RedisBackend implements Backend {
-  readonly #library: Library;
   readonly #address: RedisAddress;
   readonly #limitMs: number;
   #connection: Connection | null = null;
 
-  static async open(address: RedisAddress, limitMs = CALL_LIMIT_MS): Promise<RedisBackend> {
-    return new RedisBackend(await loadPackage('redis', () => import('redis')), address, limitMs);
-  }
-
-  private constructor(library: Library, address: RedisAddress, limitMs: number) {
-    this.#library = library;
+  constructor(address: RedisAddress, limitMs = CALL_LIMIT_MS) {
     this.#address = address;
     this.#limitMs = limitMs;
   }
@@ -79,10 +74,10 @@ export class RedisBackend implements Backend {
       const kept = connection.client.isReady;
       try {
         await Promise.race([connection.opened, limit]);
-        const reply = connection.client.sendCommand(command, { typeMapping: this.#binary });
+        const reply = connection.client.sendCommand(command, { typeMapping: BINARY });
         return await Promise.race([reply, limit]);
       } catch (thrown) {
-        const refused = thrown instanceof this.#library.ErrorReply;
+        const refused = thrown instanceof ErrorReply;
         if (refused && kept) throw thrown;
         this.#drop(connection);
         if (!kept || thrown instanceof TooLate) throw thrown;
@@ -90,13 +85,9 @@ export class RedisBackend implements Backend {
     }
   }
 
-  get #binary(): Record<number, unknown> {
-    return { [this.#library.RESP_TYPES.BLOB_STRING]: Buffer };
-  }
-
   #dial(): Connection {
     const { host, port, tls, username, password, db } = this.#address;
-    const client = this.#library.createClient({
+    const client = createClient({
       socket: {
         host,
         port,
@@ -130,7 +121,7 @@ export class RedisBackend implements Backend {
   #explain(cause: unknown): Error {
     const where = `Redis at ${this.#address.host}:${this.#address.port}`;
     if (cause instanceof TooLate) return new Error(`${where} did not answer within ${this.#limitMs} ms.`);
-    if (cause instanceof this.#library.ErrorReply) {
+    if (cause instanceof ErrorReply) {
       return new Error(
         `${where} refused: ${cause.message.replace(/[,;]? with args beginning with.*$/s, '')}`,
       );

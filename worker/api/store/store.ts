@@ -1,21 +1,10 @@
 /**
  * A small key-value store for apps: `new Store({ backend, config })`, then `get`, `set`, `delete`, `has`.
  *
- * The constructor checks the options and loads nothing; the first call loads the backend and its package. This file
- * contains the parts that all backends share: keys, TTLs, encoding, closing.
+ * The constructor checks the options and loads nothing; the first call loads the backend and its package.
  */
-import type { Backend } from './backend.js';
-import { checkOptions, type StoreOptions, type StorePlan } from './config.js';
-import { loadEncoding, type Encoding } from './encoding.js';
-
-const DEFAULT_TTL_SECONDS = 600;
-/** The longest time to live in seconds, 300 years; values with a longer one never expire. */
-const MAX_TTL_SECONDS = 1e10;
-
-interface Opened {
-  readonly backend: Backend;
-  readonly encoding: Encoding;
-}
+import { checkOptions, type Opened, type StoreOptions } from './config.js';
+import { checkKey, sweepRegularly, ttlMsOf } from './rules.js';
 
 /**
  * Keeps values for the app: in memory, in a file that all workers of a machine share, or in a Redis.
@@ -28,14 +17,15 @@ interface Opened {
  * }
  */
 export class Store {
-  readonly #plan: StorePlan;
+  readonly #load: () => Promise<Opened>;
   readonly #running = new Set<Promise<unknown>>();
   #opened: Promise<Opened> | null = null;
+  #sweeping: NodeJS.Timeout | undefined;
   #closed: Promise<void> | null = null;
 
   /** @throws TypeError if the backend or its config is wrong; the message names the allowed values */
   constructor(options: StoreOptions) {
-    this.#plan = checkOptions(options);
+    this.#load = checkOptions(options);
   }
 
   /** Resolves with a copy of the value, null if the key is missing or expired. */
@@ -57,6 +47,7 @@ export class Store {
   ): Promise<void> {
     return this.#run(key, ({ backend, encoding }) => {
       const ttlMs = ttlMsOf(ttl);
+      this.#sweeping ??= sweepRegularly(backend);
       return backend.set(key, encoding.encode(value), ttlMs);
     });
   }
@@ -68,7 +59,10 @@ export class Store {
 
   /** Resolves with true if there is a value, also for a stored null. */
   has(key: string): Promise<boolean> {
-    return this.#run(key, ({ backend }) => backend.has(key));
+    return this.#run(
+      key,
+      async ({ backend }) => (await backend.has?.(key)) ?? (await backend.get(key)) !== null,
+    );
   }
 
   /** Waits for running calls, then frees the file or connection. Values stay, except those of `memory`. */
@@ -79,6 +73,7 @@ export class Store {
 
   async #close(): Promise<void> {
     await Promise.allSettled(this.#running);
+    clearInterval(this.#sweeping);
     const opened = await this.#opened?.catch(() => null);
     await opened?.backend.close();
   }
@@ -97,30 +92,10 @@ export class Store {
 
   /** Opens the backend once for all waiting callers; after a failure the next call tries again. */
   #open(): Promise<Opened> {
-    this.#opened ??= openPlan(this.#plan).catch((thrown: unknown) => {
+    this.#opened ??= this.#load().catch((thrown: unknown) => {
       this.#opened = null;
       throw thrown;
     });
     return this.#opened;
   }
-}
-
-async function openPlan({ encoding, open }: StorePlan): Promise<Opened> {
-  return { encoding: await loadEncoding(encoding), backend: await open() };
-}
-
-function checkKey(key: unknown): void {
-  if (typeof key !== 'string' || key === '') throw new TypeError('A key must be a non-empty string.');
-  if (/\p{Surrogate}/u.test(key))
-    throw new TypeError('A key must be valid text; this one has half of a surrogate pair.');
-}
-
-function ttlMsOf(given: unknown): number | null {
-  const ttl = typeof given === 'object' && given !== null ? (given as { ttl?: unknown }).ttl : given;
-  if (ttl === null) return null;
-  if (ttl === undefined) return DEFAULT_TTL_SECONDS * 1000;
-  if (typeof ttl === 'number' && ttl > 0 && ttl <= MAX_TTL_SECONDS) return ttl * 1000;
-  throw new TypeError(
-    `ttl must be a number of seconds above 0 and up to ${MAX_TTL_SECONDS}, or null for a value that never expires.`,
-  );
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Store } from '../../../../../index.js';
+import { addressOf } from '../../../../../worker/api/store/config.js';
 import { RedisBackend } from '../../../../../worker/api/store/redis.js';
 import { needs } from '../../../../helpers/needs.js';
 import { holdPort } from '../../../../helpers/held-port.js';
@@ -53,8 +54,8 @@ test('a call after the Redis is back works, without a failed one in between', OP
 
 test('a Redis that does not answer costs a call its limit, then works again', OPTIONS, async (t) => {
   const redis = await startRedis(t);
-  const address = { host: '127.0.0.1', port: redis.port, db: 0, tls: false };
-  const backend = await RedisBackend.open(address, 1500);
+  const address = addressOf({ host: '127.0.0.1', port: redis.port });
+  const backend = new RedisBackend(address, 1500);
   t.after(() => backend.close());
   await backend.set('key', Buffer.from('value'), null);
   redis.signal('SIGSTOP');
