@@ -7,7 +7,7 @@ import { isUnpacked } from '../store/archives/own-folder.js';
 import { plural } from './server-status.js';
 import { VERSION } from '../version.js';
 import { METRICS_PATH } from '../http/dialects/metrics.js';
-import { calledModel } from '../http/dialects/mms/path.js';
+import { calledModel } from '../http/dialects/mms/request.js';
 import type { JobStore } from '../jobs/job-store.js';
 import type { Models } from '../models/models.js';
 import type { Log } from '../observe/log.js';

@@ -1,7 +1,7 @@
 /** The front reads large bodies and results in slices: small requests that come meanwhile are answered first. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MAX_INCLUDED_BYTES } from '../../supervisor/http/dialects/potassium/job-page.js';
+import { MAX_INCLUDED_BYTES } from '../../supervisor/http/dialects/potassium/job-paths.js';
 import { endOf, post, startJob } from '../helpers/potassium.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';

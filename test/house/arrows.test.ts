@@ -88,9 +88,9 @@ for (const [file, code, complaint] of [
     'http/answer stands below http/call',
   ],
   ['supervisor/http/dialects/banana.ts', "import './gateway/start.js';", 'No dialect imports another'],
-  ['supervisor/http/dialects/gateway/start.ts', "import '../banana.js';", 'No dialect imports another'],
+  ['supervisor/http/dialects/gateway/requests.ts', "import '../banana.js';", 'No dialect imports another'],
   [
-    'supervisor/http/dialects/gateway/start.ts',
+    'supervisor/http/dialects/gateway/requests.ts',
     "import '../../websocket/upgrades.js';",
     'http/dialects stands below http/websocket',
   ],

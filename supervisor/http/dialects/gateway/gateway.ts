@@ -2,9 +2,9 @@
  * The gateway dialect: the API that the Banana platform had for its clients of majors 2 to 4. A client starts a call,
  * then polls until the call has ended.
  *
- * 1. A start becomes a kept job of the route `/` of the model that `modelKey` names (`start.ts`), whether its client
+ * 1. A start becomes a kept job of the route `/` of the model that `modelKey` names (`requests.ts`), whether its client
  *    stays connected or not. The model's input stays bytes.
- * 2. A check and feedback start nothing and take no place in a queue (`question.ts`).
+ * 2. A check and feedback start nothing and take no place in a queue.
  * 3. A client that waits for the result, in the start itself or in a check, gets an answer when the job ends, or after
  *    a time the answer that it is still running (`whenEnded` of `answer/job-answers.ts`).
  *
@@ -24,9 +24,8 @@ import { describedRoutes } from '../../openapi/routes.js';
 import { FREE } from '../../openapi/schemas.js';
 import { wrongMethod, type Dialect, type Operation } from '../dialect.js';
 import paths from './paths.json' with { type: 'json' };
-import { answerCheck, answerFeedback } from './question.js';
 import { failureReply } from './reply.js';
-import { GATEWAY_ROUTE, startPlan } from './start.js';
+import { GATEWAY_ROUTE, answerCheck, answerFeedback, startPlan } from './requests.js';
 
 const start = (models: Models): Operation['act'] => startPlan(models, false);
 const startAndWait = (models: Models): Operation['act'] => startPlan(models, true);

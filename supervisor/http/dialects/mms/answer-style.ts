@@ -18,18 +18,17 @@ const NO_CACHE = {
   Expires: 'Thu, 01 Jan 1970 00:00:00 UTC',
 };
 
-type MaxBody = (options: ServerOptions) => number;
-
 /** `maxBody`: the largest body, in bytes, that these paths accept. */
 export function mmsStyleFor(
-  maxBody: MaxBody,
+  maxBody: (options: ServerOptions) => number,
 ): Pick<Dialect, 'fail' | 'clientHeaders' | 'headers' | 'ownHeaders' | 'closes'> &
   Required<Pick<Dialect, 'errorBody'>> {
   return {
     // Keys are accepted in both headers here too, also on a listener without other dialects.
     clientHeaders: { key: BANANA_CLIENTS.clientHeaders.key },
     errorBody: ERROR_BODY,
-    fail: (error, _requestId, context) => mmsFailure(error, context, maxBody),
+    fail: (error, _requestId, context) =>
+      mmsFailure(error, context, context === null ? 0 : maxBody(context.backend.options)),
     headers: () => NO_CACHE,
     ownHeaders: new Set(Object.keys(NO_CACHE).map((name) => name.toLowerCase())),
     closes: (status) => status >= 400,
@@ -38,7 +37,8 @@ export function mmsStyleFor(
 
 export const mmsStyle = mmsStyleFor(({ maxBody }) => maxBody);
 
-function mmsFailure(error: ServeError, context: RequestContext | null, maxBody: MaxBody): Failure {
+/** `maxBody`: in bytes. */
+function mmsFailure(error: ServeError, context: RequestContext | null, maxBody: number): Failure {
   const body = errorBody(error, context);
   const headers = { ...NO_CACHE, 'Content-Type': JSON_TYPE, ...headersOfStatus(error) };
   const ending =
@@ -73,9 +73,8 @@ function exceptionStatusOf(context: RequestContext | null): number {
  * Bytes of a too large body that are read so that the connection can be kept: twice the limit in all. Of a chunked
  * body, the limit has been read already.
  */
-function bytesToRead({ backend, request }: RequestContext, maxBody: MaxBody): number {
-  const bytes = maxBody(backend.options);
-  return request.headers['content-length'] === undefined ? bytes : 2 * bytes;
+function bytesToRead({ request }: RequestContext, maxBody: number): number {
+  return request.headers['content-length'] === undefined ? maxBody : 2 * maxBody;
 }
 
 const JSON_TYPE = 'application/json';

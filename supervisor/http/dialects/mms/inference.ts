@@ -3,7 +3,7 @@
  * and a description of both. A route of the app takes precedence over the same path here: the house dialect is asked
  * first.
  *
- * Paths are read as that server reads them (`path.ts`), and nearly every method is a call.
+ * Paths are read as that server reads them (`request.ts`), and nearly every method is a call.
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { ModelRef, Models } from '../../../models/models.js';
@@ -16,7 +16,7 @@ import type { CallPlan, DefaultDialect, Operation, Target } from '../dialect.js'
 import { mmsStyle, writeMmsJson } from './answer-style.js';
 import { INFERENCE_API, describeApi, describeInference, modelApi } from './describe.js';
 import { pingStatus } from './management-views.js';
-import { findNamed, isModel, segmentsOf } from './path.js';
+import { findNamed, isModel, segmentsOf } from './request.js';
 import type { Model } from '../../../models/model.js';
 import { formField, targetNamedBy } from '../../call/find-model.js';
 import { rootOrOnlyRoute } from '../../../models/main-route.js';

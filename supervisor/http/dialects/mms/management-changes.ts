@@ -8,8 +8,7 @@ import { isStartFailure } from '../../../models/outcome.js';
 import { abortedOnDisconnect } from '../../socket/request-facts.js';
 import { noteModel } from '../../call/find-model.js';
 import { writeMmsJson } from './answer-style.js';
-import { bodyOrQueryParams, queryParams, type Params } from './params.js';
-import { withMmsErrors } from './path.js';
+import { bodyOrQueryParams, queryParams, withMmsErrors, type Params } from './request.js';
 
 const MOST_WORKERS = 1024;
 const MOST_STANDBY = 64;

@@ -7,8 +7,7 @@ import { hiddenBecause } from '../../access/app-words.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
 import type { ModelRecord, ProcessRecord } from '../../request/model-management.js';
 import { writeMmsJson } from './answer-style.js';
-import { queryParams } from './params.js';
-import { notFound } from './path.js';
+import { notFound, queryParams } from './request.js';
 
 /** `GET /models`: a page of names, and the token of the next page if there is one. */
 export function list(ctx: AnswerContext, context: RequestContext): void {

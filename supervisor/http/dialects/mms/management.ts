@@ -12,13 +12,10 @@ import { mmsStyleFor, writeMmsJson } from './answer-style.js';
 import { MANAGEMENT_API, describeApi, describeManagement } from './describe.js';
 import { register, restartWorker, scale, setDefault, unregister } from './management-changes.js';
 import { describe, describeAll, list } from './management-views.js';
-import { segmentsOf } from './path.js';
+import { segmentsOf } from './request.js';
 
 /** Takes the place of a version in a path, for all versions. */
 const ALL_VERSIONS = 'all';
-
-/** The operations of a path, by method. */
-type Methods = Readonly<Partial<Record<string, WriteAnswer>>>;
 
 export const mmsManagement: DefaultDialect = {
   name: 'mms-management',
@@ -48,7 +45,10 @@ function claim(context: RequestContext, models: Models): Operation | null {
   return isAlone ? operation(allow(methods), { refuse: new ServeError('SERVE_METHOD_NOT_ALLOWED') }) : null;
 }
 
-function methodsOf([first, name, version, action, worker = '', verb]: readonly string[]): Methods | null {
+/** The operations of a path, by method. */
+function methodsOf([first, name, version, action, worker = '', verb]: readonly string[]): Readonly<
+  Partial<Record<string, WriteAnswer>>
+> | null {
   if (first === undefined) return { OPTIONS: (ctx) => writeMmsJson(ctx, 200, describeApi(MANAGEMENT_API)) };
   if (first !== 'models') return null;
   if (name === undefined) return { GET: list, POST: register };

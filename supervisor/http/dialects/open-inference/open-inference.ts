@@ -11,9 +11,9 @@ import { TEXT_ERROR, CALL_FAILURES } from '../../openapi/errors.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { writtenPath } from '../../socket/request-facts.js';
 import { refusal, wrongMethod, type Dialect, type Operation, type CallPlan } from '../dialect.js';
-import { calledModel, type PathParams } from './called-model.js';
 import {
   allStatistics,
+  calledModel,
   listModels,
   live,
   modelConfig,
@@ -22,6 +22,7 @@ import {
   modelStatistics,
   ready,
   serverMetadata,
+  type PathParams,
 } from './pages.js';
 import { index, load, unload } from './repository.js';
 import type { Model } from '../../../models/model.js';

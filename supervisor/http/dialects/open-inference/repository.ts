@@ -10,8 +10,9 @@ import {
   type RequestContext,
 } from '../../request/request-context.js';
 import { abortedOnDisconnect } from '../../socket/request-facts.js';
+import { isObject } from '../../../options/read-objects.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
-import { notFound, type PathParams } from './called-model.js';
+import { notFound, type PathParams } from './pages.js';
 
 /** `POST /v2/repository/index`: the registered models, then those of the store that are not. */
 export async function index(ctx: AnswerContext, context: RequestContext): Promise<void> {
@@ -87,7 +88,7 @@ function notLoaded(
 }
 
 /** @throws SERVE_BAD_REQUEST: a model is what the store has */
-function refuseOverrides({ parameters = {} }: Fields): void {
+function refuseOverrides({ parameters = {} }: Readonly<Record<string, unknown>>): void {
   if (!isObject(parameters)) throw new ServeError('SERVE_BAD_BODY', '"parameters" must be an object.');
   const given = Object.keys(parameters).find((name) => name === 'config' || name.startsWith('file:'));
   if (given !== undefined)
@@ -126,10 +127,8 @@ function checkEnd(name: string, { result, error }: Outcome): void {
   throw error ?? new ServeError('SERVE_SHUTTING_DOWN');
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** The object in the body; an empty body has no fields. Rejects with SERVE_BAD_BODY, or as `readSmallBody` does. */
-async function readObject(context: RequestContext): Promise<Fields> {
+async function readObject(context: RequestContext): Promise<Readonly<Record<string, unknown>>> {
   const body = await readBody(context);
   if (body.length === 0) return {};
   const value = parseJson(body);
@@ -149,8 +148,4 @@ async function readBody(context: RequestContext): Promise<Buffer> {
       `The body has more than ${limit} bytes. Models cannot be sent (the parameters config and file:…): they are loaded from the model store.`,
     );
   }
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

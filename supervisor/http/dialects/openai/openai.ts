@@ -2,24 +2,18 @@
  * OpenAI's embeddings, which vector stores and agent frameworks call; and documents by their relevance, at the paths of
  * Cohere's, Jina's and other clients. The worker reads the body and writes the answer. Errors are those of OpenAI's form.
  */
+import type { Task } from '../../../../protocol/wire/messages.js';
 import { errorBody, exposedDetail, headersOfStatus, statusOf } from '../../answer/house-error.js';
 import { taskPlan } from '../../call/task-call.js';
 import { CALL_FAILURES } from '../../openapi/errors.js';
-import { hasTask, operationsOf } from '../../openapi/operation.js';
+import { hasTask, operationsOf, type ApiFile } from '../../openapi/operation.js';
 import { TEXT, objectOf } from '../../openapi/schemas.js';
 import type { AnswerStyle } from '../../request/request-context.js';
 import { callByPost, type Dialect } from '../dialect.js';
-import paths from './paths.json' with { type: 'json' };
+import embeddingsFile from './paths.json' with { type: 'json' };
 import rerankFile from './rerank.json' with { type: 'json' };
 
-const EMBEDDINGS = '/v1/embeddings';
 const MODEL_HEADER = 'X-Banana-Model';
-const OPERATIONS = operationsOf(paths).map((operation) => ({ ...operation, failures: CALL_FAILURES }));
-const RERANK_OPERATIONS = operationsOf(rerankFile).map((operation) => ({
-  ...operation,
-  failures: CALL_FAILURES,
-}));
-const RERANK_PATHS = Object.keys(rerankFile.paths);
 
 /** The house's errors with the fields that OpenAI's have besides. */
 export const openAiStyle: Pick<Dialect, 'headers' | 'errorBody' | 'fail' | 'owns'> = {
@@ -51,29 +45,22 @@ function failure(
   };
 }
 
-export const openAi: Dialect = {
-  name: 'openai',
-  ...openAiStyle,
-  paths: new Map([[EMBEDDINGS, 'POST']]),
-  claim: (context, models) =>
-    context.path === EMBEDDINGS
-      ? callByPost(context, () => taskPlan(models, 'embedding', 'embeddings'))
-      : null,
-  callPaths: ({ isMain, isDefaultVersion, task }) =>
-    isMain && isDefaultVersion && task === 'embedding' ? [{ path: EMBEDDINGS }] : [],
-  describe: (server) => (hasTask(server, 'embedding') ? OPERATIONS : []),
-  clientHeaders: { readable: [MODEL_HEADER] },
-};
+/** The calls of the models of a task, at the paths of a file, the best first. `format`: that of the workers. */
+function taskDialect(name: string, task: Task, format: string, file: ApiFile): Dialect {
+  const paths = Object.keys(file.paths);
+  const operations = operationsOf(file).map((operation) => ({ ...operation, failures: CALL_FAILURES }));
+  return {
+    name,
+    ...openAiStyle,
+    paths: new Map(paths.map((path) => [path, 'POST'])),
+    claim: (context, models) =>
+      paths.includes(context.path) ? callByPost(context, () => taskPlan(models, task, format)) : null,
+    callPaths: ({ isMain, isDefaultVersion, task: own }) =>
+      isMain && isDefaultVersion && own === task ? paths.slice(0, 1).map((path) => ({ path })) : [],
+    describe: (server) => (hasTask(server, task) ? operations : []),
+    clientHeaders: { readable: [MODEL_HEADER] },
+  };
+}
 
-export const rerank: Dialect = {
-  name: 'rerank',
-  ...openAiStyle,
-  paths: new Map(RERANK_PATHS.map((path) => [path, 'POST'])),
-  claim: (context, models) =>
-    RERANK_PATHS.includes(context.path)
-      ? callByPost(context, () => taskPlan(models, 'rerank', 'rerank'))
-      : null,
-  callPaths: ({ isMain, isDefaultVersion, task }) =>
-    isMain && isDefaultVersion && task === 'rerank' ? RERANK_PATHS.slice(0, 1).map((path) => ({ path })) : [],
-  describe: (server) => (hasTask(server, 'rerank') ? RERANK_OPERATIONS : []),
-};
+export const openAi = taskDialect('openai', 'embedding', 'embeddings', embeddingsFile);
+export const rerank = taskDialect('rerank', 'rerank', 'rerank', rerankFile);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError } from '../../../../../protocol/errors.js';
 import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
-import { calledModel } from '../../../../../supervisor/http/dialects/mms/path.js';
+import { calledModel } from '../../../../../supervisor/http/dialects/mms/request.js';
 import {
   INFERENCE_API,
   describeApi,

@@ -5,11 +5,11 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { jobEvents } from '../../../../../supervisor/http/dialects/potassium/job-paths.js';
 import {
   MAX_INCLUDED_BYTES,
   describeJob,
-} from '../../../../../supervisor/http/dialects/potassium/job-page.js';
+  jobEvents,
+} from '../../../../../supervisor/http/dialects/potassium/job-paths.js';
 import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
 import type { JobRecord } from '../../../../../supervisor/jobs/job-record.js';
 import { collectNow } from '../../../../../supervisor/memory/gc.js';

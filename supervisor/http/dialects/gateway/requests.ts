@@ -1,19 +1,24 @@
-/** Plans the calls that the gateway's clients start, and answers the start. */
+/**
+ * The requests of the gateway's clients: starts of calls, checks of them, and feedback. Only a start takes a place in a queue.
+ * The control fields that clients wrap around the model's input are read without parsing that input.
+ */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../../protocol/errors.js';
 import { hasEnded } from '../../../jobs/job-record.js';
 import type { Model } from '../../../models/model.js';
 import type { Models } from '../../../models/models.js';
-import type { RequestContext } from '../../request/request-context.js';
+import { keyOf } from '../../access/api-keys.js';
 import { HOLD_MS, whenEnded } from '../../answer/job-answers.js';
+import { refuseRequest } from '../../answer/own-answers.js';
 import { defaultModel, jsonField, modelNames, targetNamedBy } from '../../call/find-model.js';
 import { copySlices, inSlices } from '../../json/slices.js';
+import { readString, scanSlices } from '../../json/top-level-fields.js';
+import { nameRequest, readSmallBody, type RequestContext } from '../../request/request-context.js';
 import type { Body } from '../../socket/body-memory.js';
 import type { CallPlan, OpenedBody, Target } from '../dialect.js';
-import { openEnvelope } from './envelope.js';
 import { plainReply, sendEnded, sendReply } from './reply.js';
 
-export const CALL_PREFIX = 'call_';
+const CALL_PREFIX = 'call_';
 
 /** The only route of an app that can be called this way. */
 export const GATEWAY_ROUTE = '/';
@@ -116,3 +121,93 @@ async function answerStart(context: RequestContext, id: string, waits: boolean):
   if (record !== null && hasEnded(record)) await sendEnded(context, record, { callID, finished: true });
   else sendReply(context, plainReply(context.requestId, 'success', { callID, finished: false }));
 }
+
+/** Maximum bytes of one feedback in the log. */
+const MAX_LOGGED_BYTES = 2048;
+
+export function answerCheck(context: RequestContext): Promise<void> {
+  return answerEnvelope(context, async ({ text, isTrue }) => {
+    const callID = text('callID');
+    if (callID?.startsWith(CALL_PREFIX) !== true) throw unknownCall(callID);
+    const record = await whenEnded(
+      context,
+      callID.slice(CALL_PREFIX.length),
+      isTrue('longPoll') ? HOLD_MS : 0,
+    );
+    if (context.response.destroyed) return;
+    if (record === null) throw unknownCall(callID);
+    reportOnceSent(context);
+    if (hasEnded(record)) await sendEnded(context, record);
+    else sendReply(context, plainReply(context.requestId, 'running'));
+  });
+}
+
+/** Logs feedback on a call, known or not: the call's result may no longer be kept. */
+export function answerFeedback(context: RequestContext): Promise<void> {
+  return answerEnvelope(context, ({ json, text }) => {
+    const { backend, requestId } = context;
+    const callID = text('callID')?.slice(0, 100) ?? null;
+    const feedback = json('feedback')?.toString('utf8', 0, MAX_LOGGED_BYTES).replace(/\s+/g, ' ') ?? '';
+    backend.log.info({ requestId, callID, feedback }, 'feedback on a call');
+    reportOnceSent(context);
+    sendReply(context, plainReply(requestId, 'success'));
+  });
+}
+
+/** Reports the answer to the observer once it is sent, which may be late, or never if the client disconnects first. */
+function reportOnceSent(context: RequestContext): void {
+  const { backend, response } = context;
+  response.once('finish', () => backend.observer.answered(context, response.statusCode, null));
+}
+
+/** Reads the envelope and checks the key, which may be in it. Rejects only because of a bug in this server. */
+async function answerEnvelope(
+  context: RequestContext,
+  respond: (envelope: Awaited<ReturnType<typeof openEnvelope>>) => void | Promise<void>,
+): Promise<void> {
+  const { keys } = context.backend;
+  try {
+    const envelope = await openEnvelope(context, await readSmallBody(context));
+    const sent = keyOf(context.request.headers, context.headerNames.keys);
+    if (!keys.allows(sent) && !keys.allows(envelope.text('apiKey')))
+      throw new ServeError('SERVE_UNAUTHORIZED');
+    await respond(envelope);
+  } catch (thrown) {
+    if (!(thrown instanceof ServeError)) throw thrown;
+    if (thrown.code !== 'SERVE_CANCELLED') refuseRequest(context, thrown, {});
+  }
+}
+
+function unknownCall(callID: string | null): ServeError {
+  const named = callID === null ? 'the body has no callID' : callID.slice(0, 100);
+  return new ServeError(
+    'SERVE_NOT_FOUND',
+    `callID does not exist, or its result is no longer kept: ${named}`,
+  );
+}
+
+const FIELDS = ['id', 'apiKey', 'callID', 'longPoll', 'startOnly', 'modelInputs', 'feedback'] as const;
+
+/** Maximum size of a control field, as written; longer ones are ignored. */
+const MAX_FIELD_BYTES = 4096;
+
+type Field = (typeof FIELDS)[number];
+
+/**
+ * Reads the envelope, and gives the request the envelope's id unless a header has one. Returns readers of a field: as JSON
+ * text, a view of the body; as a string; as a boolean. @throws SERVE_BAD_BODY
+ */
+async function openEnvelope(context: RequestContext, body: Buffer) {
+  const { is, fields, at } = await inSlices(scanSlices(body, FIELDS));
+  if (is === 'malformed')
+    throw new ServeError('SERVE_BAD_BODY', `The body is not valid JSON: the error is at byte ${at}.`);
+  if (is === 'other JSON') throw new ServeError('SERVE_BAD_BODY', 'The body must be a JSON object.');
+  const json = (name: Field): Buffer | null => fields.get(name) ?? null;
+  const text = (name: Field): string | null => readString(json(name) ?? NULL, MAX_FIELD_BYTES);
+  const isTrue = (name: Field): boolean => json(name)?.equals(TRUE) === true;
+  nameRequest(context, text('id'));
+  return { json, text, isTrue };
+}
+
+const TRUE = Buffer.from('true');
+const NULL = Buffer.from('null');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
-import { segmentsOf } from '../../../../../supervisor/http/dialects/mms/path.js';
+import { segmentsOf } from '../../../../../supervisor/http/dialects/mms/request.js';
 import { namedPath, queryOf, writtenPath } from '../../../../../supervisor/http/socket/request-facts.js';
 
 function askFor(url: string): RequestContext {
