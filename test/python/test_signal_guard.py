@@ -79,7 +79,7 @@ class Strikes(unittest.TestCase):
 
     def test_a_handler_that_raises_between_steps_of_the_event_loop_loses_none(self) -> None:
         front = Front(self)
-        loop = EventLoop(front.listener, front.fd)
+        loop = EventLoop(front.listener)
         self.addCleanup(close_event_loop)
         ended: List[int] = []
 
@@ -119,7 +119,7 @@ class Strikes(unittest.TestCase):
 
     def test_a_handler_raises_at_once_in_what_the_app_awaits(self) -> None:
         front = Front(self)
-        loop = EventLoop(front.listener, front.fd)
+        loop = EventLoop(front.listener)
         self.addCleanup(close_event_loop)
 
         async def limited() -> str:

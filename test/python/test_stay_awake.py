@@ -164,7 +164,7 @@ class Waits(unittest.TestCase):
         self.addCleanup(asyncio.set_event_loop, None)
         self.addCleanup(own.close)
         asyncio.set_event_loop(own)
-        loop = EventLoop(front.listener, front.fd)
+        loop = EventLoop(front.listener)
         front.on_read = loop.wake
         loop.run(asyncio.sleep(0), lambda: False)  # it starts with its first coroutine
         return loop

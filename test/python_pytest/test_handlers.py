@@ -164,18 +164,19 @@ def test_test_client_raises_the_exception_of_init():
         app.test_client()
 
 
-def test_a_handler_that_raises_is_a_500_and_the_traceback_is_printed(capfd):
+@pytest.mark.parametrize("kind", [ValueError, SystemExit])
+def test_a_handler_that_raises_is_a_500_and_the_traceback_is_printed(kind, capfd):
     app = potassium.Potassium("my_app")
 
     @app.handler()
     def handler(context, request):
-        raise ValueError("secret detail")
+        raise kind("secret detail")
 
     client = app.test_client()
     answer = client.post("/", json={})
     assert (answer.status_code, answer.json["error"]["code"]) == (500, "SERVE_INFERENCE_FAILED")
     assert "secret" not in answer.text
-    assert "ValueError: secret detail" in capfd.readouterr().err
+    assert f"{kind.__name__}: secret detail" in capfd.readouterr().err
     status = client.get("/_k/status").json
     assert (status["gpu_available"], status["inference_time"]) == (True, 0)
 

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from banana_worker.protocol.messages import Call
 from banana_worker.run.call_context import CallContext
 from potassium.test_client.response import TestResponse
-from potassium.test_client.app_thread import context_of_test
+from potassium.test_client.app_thread import TestChannel, context_of_test
 
 _CLI = Path(__file__).resolve().parents[3] / "dist" / "front" / "cli.js"
 # A stop need not wait for a load balancer, and an app that fails to start fails the test at once.
@@ -33,7 +33,9 @@ _POLL_S = 0.02
 def context() -> CallContext:
     """A `ctx` for `init` and `inference`, to call them in this process: in a debugger, a notebook, a test. Its log is on
     stderr; metrics and progress are dropped."""
-    return CallContext(Call(0, 0, 0, "local", "/", "/", "", "json", "", "", None, ""), b"", context_of_test())
+    return CallContext(
+        Call(0, 0, 0, "local", "/", "/", "", "json", "", "", None, ""), b"", context_of_test(TestChannel())
+    )
 
 
 class TestServer:

@@ -11,7 +11,6 @@ import warnings
 from types import CoroutineType
 from typing import Any, Awaitable, Callable, Coroutine, List, Optional, Sequence, Set, Tuple
 
-from banana_worker.process.descriptors import DOWN_FD
 from banana_worker.process.listener import Listener
 from banana_worker.process.signal_guard import Guard
 from banana_worker.process.stay_awake import asleep
@@ -33,9 +32,8 @@ def is_awaitable(output: Any) -> bool:
 class EventLoop:
     """Everything is for the main thread, unless it says that it is for any."""
 
-    def __init__(self, listener: Listener, fd: int = DOWN_FD) -> None:
+    def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self._fd = fd
         # Made for the first coroutine: an app without coroutines has none.
         self._loop: Any = None
         # A signal handler that raised between two steps of the loop would lose one of them; in `read_if_any` it would
@@ -55,8 +53,12 @@ class EventLoop:
 
     def _start(self) -> None:
         loop = _adopt_loop(import_standard("asyncio"))
-        loop.add_reader(self._fd, self._listener.read_if_any)
+        self._listener.read_in(loop)
         self._loop = loop
+
+    def close(self) -> None:
+        if self._loop is not None:
+            self._loop.close()
 
     def settled(self, output: Any, is_cancelled: Callable[[], bool]) -> Any:
         """The app's output, or the result of awaiting it. @raises the exception of the awaitable"""

@@ -125,6 +125,10 @@ class Listener:
             self._is_taking = False
         self._reads += 1
 
+    def read_in(self, loop: Any) -> None:
+        """An event loop calls `read_if_any` when messages have arrived."""
+        loop.add_reader(self._fd, self.read_if_any)
+
     def begin_reading_between_tasks(self) -> None:
         """For the main thread: from now on an event loop calls `read_if_any` when messages arrive, and runs tasks of
         the app."""

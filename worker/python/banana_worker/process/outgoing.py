@@ -17,18 +17,18 @@ BytesLike = Union[bytes, bytearray, memoryview]
 class Outgoing:
     """Frames that leave in one piece."""
 
-    __slots__ = ("_parts", "_written")
+    __slots__ = ("parts", "_written")
 
     def __init__(self, parts: List[BytesLike]) -> None:
         """`parts` together are whole frames."""
-        self._parts = parts
+        self.parts = parts
         # Number of bytes that each write has taken.
         self._written: List[int] = []
 
     def write(self, fd: int) -> None:
         """Writes all of it. A signal handler may raise at any step; the next `write` goes on from there. @raises
         OSError"""
-        written, parts = self._written, self._parts
+        written, parts = self._written, self.parts
         if not written:
             # Python runs no signal handler between the write and the note of the bytes it took: together they are one
             # step.
@@ -44,7 +44,7 @@ class Outgoing:
 
     def _rest(self, skipped: int) -> List[BytesLike]:
         rest: List[BytesLike] = []
-        for part in self._parts:
+        for part in self.parts:
             if skipped < len(part):
                 rest.append(memoryview(part)[skipped:])
             skipped = max(0, skipped - len(part))
@@ -63,10 +63,10 @@ class OutgoingOnTurn(Outgoing):
         self.is_empty = False
 
     def write(self, fd: int) -> None:
-        if not self._parts:
-            self._parts = self._make()
-        self.is_empty = not self._parts
-        if self._parts:
+        if not self.parts:
+            self.parts = self._make()
+        self.is_empty = not self.parts
+        if self.parts:
             super().write(fd)
 
 

@@ -21,7 +21,7 @@ _BUFFER_BYTES = 64 * 1024
 # Bytes to read behind the end of a long body: enough for the head of its next fragment, and little of that fragment,
 # which has memory of its own.
 _NEXT_HEAD_BYTES = 64
-_read_prefix = struct.Struct("<II").unpack_from
+read_prefix = struct.Struct("<II").unpack_from
 
 
 class FrameReader:
@@ -76,7 +76,7 @@ class FrameReader:
     def _cut(self) -> None:
         """Hands over the whole frames, and keeps the beginning of the next one at the front of the buffer."""
         while self._fields is None and self._end - self._start >= FRAME_PREFIX_BYTES:
-            head_bytes, body_bytes = _read_prefix(self._buffer, self._start)
+            head_bytes, body_bytes = read_prefix(self._buffer, self._start)
             _check_lengths(head_bytes, body_bytes)
             head_start = self._start + FRAME_PREFIX_BYTES
             head_end = head_start + head_bytes

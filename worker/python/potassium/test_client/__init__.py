@@ -2,7 +2,7 @@
 
 1. `request.py` turns a request of the test into a call.
 2. `TestClient` does the server's part of it: routes, refusals, status, warm-up.
-3. `app_thread.py` runs init, and then one call after the other, on one thread, with the worker's own adapter and formats.
+3. `app_thread.py` runs init, and then one call after the other, on one thread, as a worker runs them.
 4. `response.py` is the test's view of the answer.
 """
 
@@ -11,15 +11,12 @@ from __future__ import annotations
 import json as json_codec
 import math
 import re
-import threading
-from types import ModuleType
 from typing import Any, Dict, List, Optional
 
-from banana_worker.adapters.potassium_calls import PotassiumApp
 from banana_worker.formats.json import read_json
 from banana_worker.protocol.errors import ServeError, bad_body
 from banana_worker.protocol.messages import Call, Route
-from banana_worker.protocol.tables import HEALTH_PATHS, POTASSIUM_STATUS_PATHS, WARM_UP_PATH
+from banana_worker.protocol.tables import CALL_ERRORS, HEALTH_PATHS, POTASSIUM_STATUS_PATHS, WARM_UP_PATH
 
 from ..status import PotassiumStatus, StatusEvent
 from .app_thread import Answer, AppThread
@@ -37,13 +34,6 @@ _STATUS = {
     "SERVE_UPGRADE_REQUIRED": 426,
     "SERVE_SHUTTING_DOWN": 503,
 }
-_OF_THE_APP = (
-    "SERVE_INFERENCE_FAILED",
-    "SERVE_HTTP_ERROR",
-    "SERVE_INPUT_INVALID",
-    "SERVE_OUTPUT_INVALID",
-    "SERVE_OUTPUT_TOO_LARGE",
-)
 _JSON_TYPE = re.compile(r"application/(?:[\w.!#$&^-]+\+)?json\s*(?:;|\Z)", re.IGNORECASE)
 
 
@@ -55,11 +45,7 @@ class TestClient:
 
     def __init__(self, app: Any) -> None:
         """Runs `init` on the app's thread. Raises its exception."""
-        self._lock = threading.Lock()
-        self._status = PotassiumStatus.initial(1)
-        # Only the server reads `config` and other exports beside an app.
-        self._app = PotassiumApp(app, ModuleType(app.name))
-        self._thread = AppThread(self._app, self._note, app._write_event_chan)
+        self._thread = AppThread(app)
 
     def post(self, path: str, **request: Any) -> TestResponse:
         """`json=` any JSON value; or `data=` bytes, text or a dict that is sent as a form. `headers=`, `content_type=`,
@@ -98,23 +84,16 @@ class TestClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _note(self, *event: Any) -> bool:
-        """Counts an event. Returns whether no call was in progress before."""
-        with self._lock:
-            was_idle = self._status.requests_in_progress == 0
-            self._status = self._status.update(event)
-        return was_idle
-
     def _own_page(self, call: Call) -> Optional[Answer]:
         """The answer of a path that the server answers by itself."""
         is_read = call.method in ("GET", "HEAD")
         if call.path == WARM_UP_PATH and (is_read or call.method == "POST"):
             if not is_read:
-                self._note(StatusEvent.INFERENCE_REQUEST_RECEIVED)
-                self._note(StatusEvent.INFERENCE_END, None)
+                self._thread.note(StatusEvent.INFERENCE_REQUEST_RECEIVED)
+                self._thread.note(StatusEvent.INFERENCE_END, None)
             return _page({"warm": True})
         if is_read and call.path in POTASSIUM_STATUS_PATHS:
-            return _page(_described(self._status))
+            return _page(_described(self._thread.status))
         if is_read and call.path in HEALTH_PATHS:
             return _page({"state": "healthy", "gpu": False})
         return None
@@ -124,9 +103,9 @@ class TestClient:
             route = self._fitting_route(call, body)
         except ServeError:
             if call.method == "POST":
-                self._note(StatusEvent.BAD_REQUEST_RECEIVED)
+                self._thread.note(StatusEvent.BAD_REQUEST_RECEIVED)
             raise
-        was_idle = self._note(StatusEvent.INFERENCE_REQUEST_RECEIVED)
+        was_idle = self._thread.note(StatusEvent.INFERENCE_REQUEST_RECEIVED)
         submitted = self._thread.submit(call, body, route)
         if route.kind != "background":
             return submitted.answer.result()
@@ -136,7 +115,7 @@ class TestClient:
         return _page({"started": True})
 
     def _fitting_route(self, call: Call, body: bytes) -> Route:
-        route = next((each for each in self._app.description.routes if each.path == call.path), None)
+        route = next((each for each in self._thread.app.description.routes if each.path == call.path), None)
         if route is None and call.method in ("GET", "HEAD", "POST"):
             raise ServeError("SERVE_NOT_FOUND", "No such route.")
         if route is None or call.method != "POST":
@@ -178,14 +157,13 @@ def _page(value: Any) -> Answer:
 
 
 def _failure(error: ServeError, request_id: str) -> Answer:
-    source = "app" if error.code in _OF_THE_APP else "server"
-    begun = error.code in _OF_THE_APP and error.code != "SERVE_INPUT_INVALID"
+    is_of_app = error.code in CALL_ERRORS and error.code != "SERVE_BAD_BODY"
     fields: Dict[str, Any] = {
         "code": error.code,
         "message": error.message,
         "requestId": request_id,
-        "source": source,
-        "begun": begun,
+        "source": "app" if is_of_app else "server",
+        "begun": is_of_app and error.code != "SERVE_INPUT_INVALID",
     }
     if error.issues:
         fields["issues"] = [{"path": path, "message": text} for path, text in error.issues]
