@@ -107,7 +107,7 @@ export class CallAnswers {
     // Feed the worker first, then answer the client.
     this.#worker.release(held, runMs);
     // An answer proves that the worker has read the whole body: nothing of it waits in the pipe.
-    held.call.releaseBody();
+    held.call.lease.release();
     held.call.reply(head, pieces, bodyBytes, runMs, release);
   }
 

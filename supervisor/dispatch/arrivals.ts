@@ -24,31 +24,17 @@ const RATE_WINDOW_MS = 5000;
 export class Arrivals {
   /** Makes the error of a call whose place is taken away. */
   readonly refusal: () => ServeError;
-  /** An array, not a Set: a Set that fills and empties all the time is rebuilt all the time. */
-  readonly #places: Place[] = [];
-  readonly #budget: ByteBudget;
-  #bytes = 0;
+  /** An array, not a Set: a Set that fills and empties all the time is rebuilt all the time. Only places change it. */
+  readonly places: Place[] = [];
+  readonly budget: ByteBudget;
+  /** Bytes that have arrived. */
+  bytes = 0;
 
   /** Counts its bytes in `budget` too, which may take places away until they have left it. */
   constructor(budget: ByteBudget, refusal: () => ServeError) {
-    this.#budget = budget;
+    this.budget = budget;
     this.refusal = refusal;
     budget.join(this);
-  }
-
-  get count(): number {
-    return this.#places.length;
-  }
-
-  /** Bytes that have arrived. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  add(): Admission {
-    const place = new Place(this);
-    place.index = this.#places.push(place) - 1;
-    return place;
   }
 
   /** Takes away the place of the slowest body. @throws SERVE_QUEUE_FULL if all are too young to be judged */
@@ -60,42 +46,23 @@ export class Arrivals {
 
   /** Takes every place away. */
   evictAll(error: ServeError): void {
-    for (const place of [...this.#places]) place.evict(error);
+    for (const place of [...this.places]) place.evict(error);
   }
 
   /** Finds the slowest of the bodies with at least `minBytes`; null if all are too young to be judged. */
   slowest(minBytes: number, nowMs: number): Place | null {
     return slowestOf(
-      this.#places.filter(({ bytes }) => bytes >= minBytes),
+      this.places.filter(({ bytes }) => bytes >= minBytes),
       nowMs,
     );
   }
-
-  /** @throws SERVE_QUEUE_FULL if there is no room for so many more bytes */
-  checkRoom(moreBytes: number): void {
-    if (!this.#budget.makeRoom(moreBytes)) throw this.refusal();
-  }
-
-  /** Counts bytes of a place. */
-  countBytes(bytes: number): void {
-    this.#bytes += bytes;
-    this.#budget.count(bytes);
-  }
-
-  remove(place: Place): void {
-    const last = this.#places.pop() as Place;
-    if (last !== place) {
-      this.#places[place.index] = last;
-      last.index = place.index;
-    }
-    this.countBytes(-place.bytes);
-  }
 }
 
-class Place implements Admission {
-  /** Index among all places; -1 once it is given back. */
-  index = 0;
+/** A place among those of a model, which it joins at once. */
+export class Place implements Admission {
   bytes = 0;
+  /** Index among all places; -1 once it is given back. */
+  #index: number;
   readonly #arrivals: Arrivals;
   #onEvicted: ((error: ServeError) => void) | null = null;
   #beganAtMs = 0;
@@ -105,6 +72,7 @@ class Place implements Admission {
 
   constructor(arrivals: Arrivals) {
     this.#arrivals = arrivals;
+    this.#index = arrivals.places.push(this) - 1;
   }
 
   begin(onEvicted: (error: ServeError) => void): void {
@@ -114,12 +82,14 @@ class Place implements Admission {
   }
 
   grow(bytes: number): void {
-    this.#arrivals.checkRoom(bytes);
-    if (this.index < 0) return; // it was itself the slowest
-    this.bytes += bytes;
+    const arrivals = this.#arrivals;
+    arrivals.budget.makeRoom(bytes, arrivals.refusal);
+    if (this.#index < 0) return; // it was itself the slowest
     this.#age(performance.now());
     this.#rateBytes += bytes;
-    this.#arrivals.countBytes(bytes);
+    this.bytes += bytes;
+    arrivals.bytes += bytes;
+    arrivals.budget.bytes += bytes;
   }
 
   complete(): void {
@@ -127,9 +97,16 @@ class Place implements Admission {
   }
 
   release(): void {
-    if (this.index < 0) return;
-    this.#arrivals.remove(this);
-    this.index = -1;
+    if (this.#index < 0) return;
+    const { places, budget } = this.#arrivals;
+    const last = places.pop() as Place;
+    if (last !== this) {
+      places[this.#index] = last;
+      last.#index = this.#index;
+    }
+    this.#index = -1;
+    this.#arrivals.bytes -= this.bytes;
+    budget.bytes -= this.bytes;
   }
 
   /** Takes the place away. */
@@ -172,16 +149,12 @@ function slowestOf(places: Iterable<Place>, nowMs: number): Place | null {
  */
 export class ByteBudget {
   readonly limitBytes: number;
+  /** Bytes that wait now; who holds them counts them. */
+  bytes = 0;
   readonly #arrivals = new Set<Arrivals>();
-  #bytes = 0;
 
   constructor(limitBytes: number) {
     this.limitBytes = limitBytes;
-  }
-
-  /** Bytes that wait now. */
-  get bytes(): number {
-    return this.#bytes;
   }
 
   /** Lets these bodies be refused to make room, until `leave`. */
@@ -193,20 +166,15 @@ export class ByteBudget {
     this.#arrivals.delete(arrivals);
   }
 
-  /** Counts so many more bytes that wait, or fewer. */
-  count(bytes: number): void {
-    this.#bytes += bytes;
-  }
-
-  /** Makes room for so many more bytes, by refusing at most one body. Returns false if that fails. */
-  makeRoom(moreBytes: number): boolean {
-    const missingBytes = this.#bytes + moreBytes - this.limitBytes;
-    if (missingBytes <= 0) return true;
+  /** Makes room for so many more bytes, by refusing at most one body. @throws `refusal` if that fails */
+  makeRoom(moreBytes: number, refusal: () => ServeError): void {
+    const missingBytes = this.bytes + moreBytes - this.limitBytes;
+    if (missingBytes <= 0) return;
     const nowMs = performance.now();
     const candidates = [...this.#arrivals].flatMap((arrivals) => arrivals.slowest(missingBytes, nowMs) ?? []);
     const slowest = slowestOf(candidates, nowMs);
-    slowest?.evict();
-    return slowest !== null;
+    if (slowest === null) throw refusal();
+    slowest.evict();
   }
 }
 
@@ -225,8 +193,8 @@ export class UnroutedBodies {
 
   /** @throws SERVE_QUEUE_FULL if there are too many, all of them too young to be judged */
   admit(): UnroutedBody {
-    if (this.#arrivals.count >= MAX_UNROUTED) this.#arrivals.makePlace();
-    return new UnroutedBody(this.#arrivals.add());
+    if (this.#arrivals.places.length >= MAX_UNROUTED) this.#arrivals.makePlace();
+    return new UnroutedBody(new Place(this.#arrivals));
   }
 }
 

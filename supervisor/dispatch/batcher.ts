@@ -202,7 +202,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
   /** Latest begin of the batch that meets the deadlines of these calls; 0 if run times are unknown. */
   #latestStartMs(line: Line<T>): number {
     let deadlineAtMs = Infinity;
-    for (let call = line.first; call !== null; call = line.after(call)) {
+    for (let call = line.first; call !== null; call = call.nextInLine) {
       if (call.deadlineAtMs !== null) deadlineAtMs = Math.min(deadlineAtMs, call.deadlineAtMs);
     }
     if (deadlineAtMs === Infinity) return Infinity;
@@ -228,7 +228,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     const size = Math.min(this.#sizeFor(head, worker), line.length);
     const calls: T[] = [];
     let late: T[] | null = null;
-    for (let call: T | null = head; call !== null && calls.length < size; call = line.after(call)) {
+    for (let call: T | null = head; call !== null && calls.length < size; call = call.nextInLine) {
       if (call.isConversation && calls.length > 0) break;
       // Others fill the batch without this call, whose answer would come too late.
       const isCrowded = waiting - (late?.length ?? 0) > size;

@@ -108,7 +108,8 @@ export class Call extends Waiting {
   onGivenBack: ((isLoss: boolean) => void) | null = null;
   /** Number of the slot whose worker got it last; null before. */
   worker: number | null = null;
-  readonly #lease: Pick<Lease, 'release'>;
+  /** The memory of the body, which is released once the worker has read all of it. */
+  readonly lease: Pick<Lease, 'release'>;
   #sink: Sink;
   /** `sent` may be out of date, because a worker begins without a message: `checkBegun` looks it up. */
   #state: 'queued' | 'sent' | 'begun' | 'settled' = 'queued';
@@ -133,7 +134,7 @@ export class Call extends Waiting {
     this.acceptedAtMs = times.acceptedAtMs;
     this.deadlineAtMs = times.deadlineAtMs;
     this.#sink = sink;
-    this.#lease = lease;
+    this.lease = lease;
   }
 
   get isConversation(): boolean {
@@ -156,7 +157,7 @@ export class Call extends Waiting {
 
   /** Looks up in its worker's note whether its call runs; false once it is settled. */
   checkBegun(): boolean {
-    this.#lookUp();
+    if (this.#state === 'sent') this.#holder?.learnBegun();
     return this.#state === 'begun';
   }
 
@@ -170,14 +171,9 @@ export class Call extends Waiting {
     return this.#holder;
   }
 
-  /** Releases the memory of the body: the worker has read all of it. */
-  releaseBody(): void {
-    this.#lease.release();
-  }
-
   /** Time spent waiting so far, or until the call began. */
   queueMs(nowMs: number): number {
-    this.#lookUp();
+    this.checkBegun();
     return (this.#beganAtMs === 0 ? nowMs : this.#beganAtMs) - this.acceptedAtMs;
   }
 
@@ -225,22 +221,16 @@ export class Call extends Waiting {
     if (this.#settle(0)) this.onGivenBack?.(isLoss);
   }
 
-  /** Calls `onPassed` at the deadline, unless the call is detached or `stopDeadline` is called before. */
-  startDeadline(onPassed: () => void): void {
-    if (this.deadlineAtMs === null) return;
-    this.#deadlineTimer = startLimit(Math.max(0, this.deadlineAtMs - performance.now()), onPassed);
-  }
-
-  stopDeadline(): void {
-    this.#deadlineTimer?.stop();
-    this.#deadlineTimer = null;
+  /** Calls `onPassed` at the deadline, unless it has settled by then or was detached. */
+  startDeadline(deadlineAtMs: number, onPassed: () => void): void {
+    this.#deadlineTimer = startLimit(Math.max(0, deadlineAtMs - performance.now()), onPassed);
   }
 
   /** Detaches the call from its client, which has an answer: its deadline ends, and its own answer goes to `sink`. */
   detach(sink: Sink): void {
     this.#sink = sink;
     this.deadlineAtMs = null;
-    this.stopDeadline();
+    this.#deadlineTimer?.stop();
   }
 
   /** Settles with a whole answer. The sink calls `release` to free the memory of the pieces. */
@@ -276,19 +266,16 @@ export class Call extends Waiting {
   }
 
   fail(error: ServeError, runMs = 0): void {
-    this.#lookUp(); // the answer contains its time in the queue
+    this.checkBegun(); // the answer contains its time in the queue
     if (this.#settle(runMs)) this.#sink.fail(this, error);
   }
 
   #settle(runMs: number): boolean {
     if (this.settled) return false;
     this.#state = 'settled';
+    this.#deadlineTimer?.stop();
     this.runMs = runMs;
     return true;
-  }
-
-  #lookUp(): void {
-    if (this.#state === 'sent') this.#holder?.learnBegun();
   }
 }
 

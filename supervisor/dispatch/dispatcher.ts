@@ -9,24 +9,28 @@
  */
 import { ServeError, shuttingDown, type ErrorCode } from '../../protocol/errors.js';
 import { Alarm, startLimit } from '../machine/limit-timer.js';
-import { Arrivals, type Admission, type ByteBudget } from './arrivals.js';
+import { Arrivals, Place, type Admission, type ByteBudget } from './arrivals.js';
 import { Batcher, sendAhead, type BatchRules, type SendAhead } from './batcher.js';
 import type { Call, ReadyWorker } from './call.js';
 import { JobPulls, NO_FEED, type JobFeed } from './job-feed.js';
 import { Lines } from './lines.js';
 import { BatchRun, ServiceTime } from './service-time.js';
 
-/** The model's workers, and whether they can take calls. */
+/** The model's workers, and whether they can take calls: those parts of the model that calls depend on. */
 export interface Supply {
-  readyWorkers(): readonly ReadyWorker[];
-  /** The same, and workers that get no more calls and may hold some. */
-  holders(): readonly ReadyWorker[];
-  /** The error with which a new call is refused; null if it is taken. */
-  refusal(): ServeError | null;
-  /** The error of an admitted call if no worker will ever come for it; null if one may. */
-  noWorkerError(): ServeError | null;
-  /** Estimated time until a first worker is ready; null if unknown. */
-  readyInMs(): number | null;
+  readonly crew: {
+    readonly callable: readonly ReadyWorker[];
+    /** The same, and workers that get no more calls and may hold some. */
+    readonly holders: readonly ReadyWorker[];
+  };
+  readonly health: {
+    /** The error with which a new call is refused; null if it is taken. */
+    readonly refusal: ServeError | null;
+    /** The error of an admitted call if no worker will ever come for it; null if one may. */
+    readonly noWorkerError: ServeError | null;
+    /** Estimated time until a first worker is ready; null if unknown. */
+    predictReadyMs(): number | null;
+  };
   /** The same for calls that need one by their deadline; null unless the model starts workers for its calls, and has none. */
   startsInMs(): number | null;
 }
@@ -100,11 +104,11 @@ export class Dispatcher {
 
   /** Number of calls and due jobs that wait for a worker, without calls that are still arriving. */
   get queued(): number {
-    return this.lines.length + this.feed.waiting + this.#pulls.count;
+    return this.lines.length + this.feed.waiting + this.#pulls.workers.size;
   }
 
   get arriving(): number {
-    return this.#arrivals.count;
+    return this.#arrivals.places.length;
   }
 
   /** Bytes of this model's calls that wait or arrive. */
@@ -128,15 +132,15 @@ export class Dispatcher {
    * @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN, SERVE_QUEUE_FULL, each with a Retry-After
    */
   admit(announcedBytes: number): Admission {
-    const refusal = this.#supply.refusal();
+    const { refusal } = this.#supply.health;
     if (refusal !== null) throw refusal;
-    const over = this.#arrivals.count + this.lines.length - this.#limits.queueSize;
+    const over = this.#arrivals.places.length + this.lines.length - this.#limits.queueSize;
     if (over >= 0 && over >= this.#freePlaces()) {
       this.watch?.refused();
       this.#arrivals.makePlace();
     }
-    this.#arrivals.checkRoom(announcedBytes);
-    return this.#arrivals.add();
+    this.budget.makeRoom(announcedBytes, this.#arrivals.refusal);
+    return new Place(this.#arrivals);
   }
 
   /** Refuses a call that has a place and would be answered too late. @throws SERVE_OVERLOADED with a Retry-After */
@@ -145,36 +149,35 @@ export class Dispatcher {
     const startsInMs = this.#supply.startsInMs();
     const startsTooLate = startsInMs !== null && startsInMs > leftMs;
     if (startsTooLate) this.watch?.refused();
-    const workers = this.#supply.readyWorkers();
-    if (startsTooLate || this.#batcher.comesTooLate(this.lines, workers, this.arriving - 1, leftMs))
+    const { callable } = this.#supply.crew;
+    if (startsTooLate || this.#batcher.comesTooLate(this.lines, callable, this.arriving - 1, leftMs))
       throw this.#refusal('SERVE_OVERLOADED');
   }
 
   /** Whether the worker holds no call, and none is on its way to it. */
   isFree(worker: ReadyWorker): boolean {
-    return worker.load === 0 && this.#pulls.countFor(worker) === 0;
+    return worker.load === 0 && !this.#pulls.workers.has(worker);
   }
 
   /** Counts bytes that the client of a WebSocket has sent, until a worker takes them (a negative number). @throws SERVE_QUEUE_FULL */
   countClientBytes(bytes: number): void {
-    if (bytes > 0) this.#arrivals.checkRoom(bytes);
+    if (bytes > 0) this.budget.makeRoom(bytes, this.#arrivals.refusal);
     this.#clientBytes += bytes;
-    this.budget.count(bytes);
-  }
-
-  /** The error of an admitted call if no worker will ever come for it; it may have changed while the body arrived. */
-  noWorkerError(): ServeError | null {
-    return this.#supply.noWorkerError();
+    this.budget.bytes += bytes;
   }
 
   /** Takes a call over; it will settle. */
   submit(call: Call, admission: Admission): void {
     admission.release();
-    const noWorker = this.#supply.noWorkerError();
+    const noWorker = this.#supply.health.noWorkerError; // it may have changed while the body arrived
     if (noWorker !== null) return call.fail(noWorker);
     this.lines.push(call, performance.now());
     this.watch?.came();
-    call.startDeadline(() => this.giveUp(call, 'SERVE_DEADLINE', "the client's deadline passed"));
+    const { deadlineAtMs } = call;
+    if (deadlineAtMs !== null)
+      call.startDeadline(deadlineAtMs, () =>
+        this.giveUp(call, 'SERVE_DEADLINE', "the client's deadline passed"),
+      );
     this.#pump();
     if (call.isQueued) this.#timeoutAlarm.set(call.acceptedAtMs + this.#limits.queueTimeoutMs);
   }
@@ -184,7 +187,7 @@ export class Dispatcher {
     if (call.settled) return;
     if (call.isQueued) this.#leaveLine(call);
     call.fail(typeof error === 'string' ? new ServeError(error) : error);
-    this.#forget(call)?.abandon(call, reason);
+    this.#detach(call)?.abandon(call, reason);
   }
 
   /** Fails every waiting call; jobs in the store go on waiting. */
@@ -199,7 +202,7 @@ export class Dispatcher {
   failNotBegun(error: ServeError): void {
     this.failQueued(error);
     this.#arrivals.evictAll(error);
-    for (const worker of this.#supply.holders()) {
+    for (const worker of this.#supply.crew.holders) {
       for (const call of worker.heldCalls())
         if (!call.isPulled && !call.checkBegun()) this.giveUp(call, error, error.message);
     }
@@ -217,7 +220,7 @@ export class Dispatcher {
    * was pulled fails only if it began, and stays with its worker: the store learns of its end once the worker lets go.
    */
   failInFlight(begun: ServeError, notBegun: ServeError): void {
-    for (const worker of this.#supply.holders()) {
+    for (const worker of this.#supply.crew.holders) {
       for (const call of worker.heldCalls()) {
         const hasBegun = call.checkBegun();
         if (!call.isPulled) this.giveUp(call, hasBegun ? begun : notBegun, begun.message);
@@ -239,7 +242,7 @@ export class Dispatcher {
       this.service.add(wholeMs, batch?.bytes ?? bytes, calls);
       this.watch?.ran(wholeMs, calls);
     } else if (batch === null && call.hasBegun) this.watch?.ran(call.sinceBeginMs(performance.now()), 1);
-    this.#forget(call);
+    this.#detach(call);
     this.#pump();
   }
 
@@ -272,15 +275,15 @@ export class Dispatcher {
   #pump(): void {
     const jobsWait = this.#pulls.mayHaveDue;
     if (this.lines.length > 0) this.#giveCalls(jobsWait);
-    if (jobsWait) this.#pulls.begin(this.#supply.readyWorkers());
+    if (jobsWait) this.#pulls.begin(this.#supply.crew.callable);
     this.#noteCallersWait();
   }
 
   #giveCalls(jobsWait: boolean): void {
     const nowMs = performance.now();
     for (;;) {
-      const ready = this.#supply.readyWorkers();
-      const workers = jobsWait || this.#pulls.count > 0 ? this.#pulls.callableOf(ready) : ready;
+      const { callable } = this.#supply.crew;
+      const workers = jobsWait || this.#pulls.workers.size > 0 ? this.#pulls.callableOf(callable) : callable;
       const { worker, calls, late, againAtMs } = this.#batcher.plan(this.lines, workers, nowMs);
       for (const call of late) this.lines.remove(call);
       if (worker !== null && calls.length > 0) {
@@ -297,12 +300,13 @@ export class Dispatcher {
 
   /** Predicts the wait of a call that came now, in ms; null if unknown. */
   predictWaitMs(): number | null {
-    return this.#batcher.predictWaitMs(this.lines, this.#supply.readyWorkers(), this.arriving);
+    return this.#batcher.predictWaitMs(this.lines, this.#supply.crew.callable, this.arriving);
   }
 
   /** Seconds after which a refused call may be tried again; from queue, measured service time and ready workers. */
   retryAfterS(): number {
-    const waitMs = this.predictWaitMs() ?? this.#supply.readyInMs() ?? 0;
+    const supply = this.#supply;
+    const waitMs = this.predictWaitMs() ?? supply.startsInMs() ?? supply.health.predictReadyMs() ?? 0;
     return Math.min(300, Math.max(1, Math.ceil(waitMs / 1000)));
   }
 
@@ -327,7 +331,7 @@ export class Dispatcher {
   }
 
   #onPulled(worker: ReadyWorker, calls: readonly Call[]): void {
-    const isReady = !this.#isClosed && this.#supply.readyWorkers().includes(worker);
+    const isReady = !this.#isClosed && this.#supply.crew.callable.includes(worker);
     for (const call of calls) {
       if (isReady) this.watch?.came();
       else call.giveBack(false);
@@ -339,8 +343,9 @@ export class Dispatcher {
   /** Number of calls that workers could begin now. */
   #freePlaces(): number {
     let free = 0;
-    for (const worker of this.#supply.readyWorkers())
-      if (!worker.isFrozen) free += Math.max(0, worker.places - worker.load - this.#pulls.countFor(worker));
+    for (const worker of this.#supply.crew.callable)
+      if (!worker.isFrozen)
+        free += Math.max(0, worker.places - worker.load - (this.#pulls.workers.has(worker) ? 1 : 0));
     return free;
   }
 
@@ -363,7 +368,7 @@ export class Dispatcher {
     const areWaiting = (this.lines.length > 0 || this.#pulls.mayHaveDue) && this.#freePlaces() === 0;
     if (!areWaiting && !this.#callersWait) return;
     this.#callersWait = areWaiting;
-    for (const worker of this.#supply.holders()) worker.callersWait = areWaiting;
+    for (const worker of this.#supply.crew.holders) worker.callersWait = areWaiting;
     if (areWaiting) this.watch?.waits();
   }
 
@@ -378,15 +383,10 @@ export class Dispatcher {
 
   #end(call: Call, error: ServeError): void {
     call.fail(error);
-    this.#forget(call);
+    this.#detach(call);
   }
 
-  /** Drops a call that has ended. Returns the worker that holds it. */
-  #forget(call: Call): ReadyWorker | null {
-    call.stopDeadline();
-    return this.#detach(call);
-  }
-
+  /** Takes the call from the worker that holds it. Returns that worker. */
   #detach(call: Call): ReadyWorker | null {
     const holder = call.leaveHolder();
     if (holder !== null) this.#inFlight -= 1;

@@ -32,7 +32,7 @@ export class JobPulls {
   readonly #feed: JobFeed;
   readonly #onPulled: (worker: ReadyWorker, calls: readonly Call[]) => void;
   /** Workers that wait for the store; each keeps a place free meanwhile. */
-  readonly #workers = new Set<ReadyWorker>();
+  readonly workers = new Set<ReadyWorker>();
   /** Workers that got a call while jobs waited: the next thing that they get is a job. */
   readonly #jobIsNext = new WeakSet<ReadyWorker>();
   #isAwake = false;
@@ -44,14 +44,9 @@ export class JobPulls {
     this.#onPulled = onPulled;
   }
 
-  /** Number of pulls that the store has not answered. */
-  get count(): number {
-    return this.#workers.size;
-  }
-
   /** Whether a job may be due. Once none is, the store is not asked again before `wake`: a call makes no job due. */
   get mayHaveDue(): boolean {
-    this.#isAwake &&= this.#feed.waiting > this.count;
+    this.#isAwake &&= this.#feed.waiting > this.workers.size;
     return this.#isAwake;
   }
 
@@ -61,11 +56,6 @@ export class JobPulls {
     this.#wakes += 1;
   }
 
-  /** Number of places of the worker that are kept free for jobs. */
-  countFor(worker: ReadyWorker): number {
-    return this.#workers.has(worker) ? 1 : 0;
-  }
-
   /**
    * The workers that may get calls. While jobs wait too, nothing is sent ahead, and each worker takes a call and a job in
    * turn, so that neither starves.
@@ -73,7 +63,7 @@ export class JobPulls {
   callableOf(workers: readonly ReadyWorker[]): readonly ReadyWorker[] {
     const { mayHaveDue } = this;
     return workers.filter((worker) => {
-      if (this.#workers.has(worker) && worker.load + 1 >= worker.places) return false;
+      if (this.workers.has(worker) && worker.load + 1 >= worker.places) return false;
       return !mayHaveDue || (worker.load < worker.places && !this.#jobIsNext.has(worker));
     });
   }
@@ -88,12 +78,12 @@ export class JobPulls {
     const areAllFrozen = workers.every(({ isFrozen }) => isFrozen);
     for (const worker of workers) {
       if (!this.mayHaveDue) return;
-      if (worker.load >= worker.places || this.#workers.has(worker)) continue;
+      if (worker.load >= worker.places || this.workers.has(worker)) continue;
       if (worker.isFrozen && !areAllFrozen) continue;
-      this.#workers.add(worker);
+      this.workers.add(worker);
       const wakes = this.#wakes;
       void this.#feed.pull(worker).then((calls) => {
-        this.#workers.delete(worker);
+        this.workers.delete(worker);
         this.#jobIsNext.delete(worker);
         this.#isAwake = calls.length > 0 || wakes !== this.#wakes; // else another one would find nothing either
         this.#onPulled(worker, calls);

@@ -7,8 +7,8 @@ import type { ByteBudget } from './arrivals.js';
 /** A call, as the lines and the batcher see it. */
 export abstract class Waiting {
   /** Its neighbours in line; only `Line` reads and writes them. */
-  previousInLine: Waiting | null = null;
-  nextInLine: Waiting | null = null;
+  previousInLine: this | null = null;
+  nextInLine: this | null = null;
   /** Order of arrival among all that wait for the same workers; kept by a call that comes back. */
   arrivalOrder = 0;
   /** When it joined the line, on the monotonic clock; kept by a call that comes back. */
@@ -31,11 +31,6 @@ export class Line<T extends Waiting> {
   first: T | null = null;
   last: T | null = null;
 
-  /** Returns the call behind `call`, which is in this line. */
-  after(call: T): T | null {
-    return call.nextInLine as T | null;
-  }
-
   push(call: T): void {
     call.previousInLine = this.last;
     if (this.last === null) this.first = call;
@@ -55,8 +50,8 @@ export class Line<T extends Waiting> {
 
   /** Takes a call out of the line. The caller knows that it is in this line. */
   remove(call: T): void {
-    const previous = call.previousInLine as T | null;
-    const next = call.nextInLine as T | null;
+    const previous = call.previousInLine;
+    const next = call.nextInLine;
     if (previous === null) this.first = next;
     else previous.nextInLine = next;
     if (next === null) this.last = previous;
@@ -75,11 +70,11 @@ export class Lines<T extends Waiting> {
   /** The line of each route that was called lately; some may be empty. An array is walked without allocating. */
   all: readonly Line<T>[] = [];
   readonly #byRoute = new Map<string, Line<T>>();
-  readonly #budget: Pick<ByteBudget, 'count'>;
+  readonly #budget: Pick<ByteBudget, 'bytes'>;
   #arrivals = 0;
 
   /** Counts the bytes of the calls in `budget` too. */
-  constructor(budget: Pick<ByteBudget, 'count'>) {
+  constructor(budget: Pick<ByteBudget, 'bytes'>) {
     this.#budget = budget;
   }
 
@@ -125,7 +120,7 @@ export class Lines<T extends Waiting> {
   *[Symbol.iterator](): Generator<T> {
     for (const line of this.all) {
       for (let call = line.first; call !== null;) {
-        const next = line.after(call);
+        const next = call.nextInLine;
         yield call;
         call = next;
       }
@@ -152,6 +147,6 @@ export class Lines<T extends Waiting> {
   #count(calls: number, bytes: number): void {
     this.length += calls;
     this.bytes += bytes;
-    this.#budget.count(bytes);
+    this.#budget.bytes += bytes;
   }
 }

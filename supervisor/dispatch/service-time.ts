@@ -32,7 +32,11 @@ export class ServiceTime {
   add(runMs: number, bytes: number, calls = 1): void {
     this.#runs += 1;
     const weight = Math.max(NEWEST, 1 / this.#runs);
-    this.#learnSlope(runMs, calls, weight);
+    const more = calls - this.#meanCalls;
+    this.#meanCalls += weight * more;
+    this.#spread = (1 - weight) * (this.#spread + weight * more * more);
+    this.#slant = (1 - weight) * (this.#slant + weight * more * (runMs - this.#meanMs));
+    if (this.#spread >= LEAST_SPREAD) this.#perCallMs = this.#slant / this.#spread;
     this.#meanMs += weight * (runMs - this.#meanMs);
     this.meanBytes += weight * (bytes - this.meanBytes);
     this.slowMs = Math.max(runMs, this.slowMs * FORGET);
@@ -57,14 +61,6 @@ export class ServiceTime {
     if (runs < places) return 0;
     // The runs of this moment are half done on average.
     return (ms * (1 - places / 2 / runs)) / places;
-  }
-
-  #learnSlope(runMs: number, calls: number, weight: number): void {
-    const more = calls - this.#meanCalls;
-    this.#meanCalls += weight * more;
-    this.#spread = (1 - weight) * (this.#spread + weight * more * more);
-    this.#slant = (1 - weight) * (this.#slant + weight * more * (runMs - this.#meanMs));
-    if (this.#spread >= LEAST_SPREAD) this.#perCallMs = this.#slant / this.#spread;
   }
 }
 

@@ -5,7 +5,7 @@
  */
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/wire/messages.js';
-import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
+import { Dispatcher } from '../dispatch/dispatcher.js';
 import type { FedModel } from '../jobs/model-feed.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { Placement } from '../machine/placement.js';
@@ -67,19 +67,19 @@ export class ManagedModel {
   /** Has no slots at first, and refuses calls until `start` or `scale`. */
   constructor(spec: ModelSpec, resources: ServerResources, tell: (event: ModelEvent) => void) {
     const generations = new Generations(spec);
-    this.dispatcher = new Dispatcher(
-      this.#supply(),
-      dispatchLimits(spec.resolved.options, false),
-      resources.budget,
-      resources.sendAhead,
-      resources.jobs.openFeed(this.#fed(spec, resources)),
-    );
     const crew = new Crew(
       resources.devices,
       (worker) => generations.mayServe(worker),
       (index, placement) => this.#events.newSlot(index, placement),
     );
     const health = new ModelHealth(crew, () => generations.inForce.routes, resources.watch);
+    this.dispatcher = new Dispatcher(
+      { crew, health, startsInMs: () => this.#sizing.startsInMs() },
+      dispatchLimits(spec.resolved.options, false),
+      resources.budget,
+      resources.sendAhead,
+      resources.jobs.openFeed(this.#fed(spec, resources)),
+    );
     this.#parts = {
       resources,
       generations,
@@ -332,17 +332,6 @@ export class ManagedModel {
       }),
       isLoaded: () => this.routes !== null,
       pump: () => this.takeJobs(),
-    };
-  }
-
-  #supply(): Supply {
-    return {
-      readyWorkers: () => this.#parts.crew.callable,
-      holders: () => this.#parts.crew.holders,
-      refusal: () => this.#parts.health.refusal,
-      noWorkerError: () => this.#parts.health.noWorkerError,
-      readyInMs: () => this.#sizing.startsInMs() ?? this.#parts.health.predictReadyMs(),
-      startsInMs: () => this.#sizing.startsInMs(),
     };
   }
 }

@@ -176,7 +176,7 @@ async function submitJob(
       : { pieces: [opened.input], bytes: opened.input.length, release: () => body.release() };
   const target = { model, route: route.path };
   const message = { ...describeCall(context, plan, target, null, input.bytes), ...opened?.described };
-  const noWorker = model.dispatcher.noWorkerError();
+  const noWorker = model.health.noWorkerError;
   if (noWorker !== null) throw noWorker; // the client can still be answered with it
   const { idempotencyKey: key, ...wished } = wishes;
   const own = opened?.job;

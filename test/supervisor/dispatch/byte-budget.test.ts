@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
-import { Arrivals, type Admission, ByteBudget } from '../../../supervisor/dispatch/arrivals.js';
+import { Arrivals, type Admission, ByteBudget, Place } from '../../../supervisor/dispatch/arrivals.js';
 import { Lines } from '../../../supervisor/dispatch/lines.js';
 import { newCall } from './calls.js';
 
@@ -18,7 +18,7 @@ function twoModels(limitBytes: number): {
   const [first, second] = [new Arrivals(budget, full(1)), new Arrivals(budget, full(2))];
   const refused: string[] = [];
   const arrive = (model: Arrivals, name: string): Admission => {
-    const place = model.add();
+    const place = new Place(model);
     place.begin((error) => refused.push(`${name}: ${error.code}, again in ${error.retryAfterS} s`));
     return place;
   };

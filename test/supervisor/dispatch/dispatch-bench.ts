@@ -23,10 +23,18 @@ export class Bench {
   readonly standing: FakeWorker[] = [];
   readonly dispatcher: Dispatcher;
   readonly outcomes = new Map<string, string>();
-  noWorker: ServeError | null = null;
   /** Null: its workers do not come and go with the calls. */
   startsInMs: number | null = null;
   readyInMs: number | null = null;
+  readonly #health: {
+    refusal: ServeError | null;
+    noWorkerError: ServeError | null;
+    predictReadyMs(): number | null;
+  } = {
+    refusal: null,
+    noWorkerError: null,
+    predictReadyMs: () => this.readyInMs,
+  };
   #nowMs = 1000;
   readonly #t: TestContext;
 
@@ -40,16 +48,23 @@ export class Bench {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     t.mock.method(performance, 'now', () => this.#nowMs);
     this.workers = Array.from({ length: workers }, () => new FakeWorker());
-    const supply = {
-      readyWorkers: () => this.workers.filter((worker) => !this.standing.includes(worker)),
-      holders: () => this.workers,
-      refusal: () => this.noWorker,
-      noWorkerError: () => this.noWorker,
-      startsInMs: () => this.startsInMs,
-      readyInMs: () => this.readyInMs,
-    };
+    const supply = { crew: this, health: this.#health, startsInMs: () => this.startsInMs };
     const all = { ...LIMITS, ...rest };
     this.dispatcher = new Dispatcher(supply, all, new ByteBudget(queueBytes), sendAhead, feed);
+  }
+
+  get callable(): FakeWorker[] {
+    return this.workers.filter((worker) => !this.standing.includes(worker));
+  }
+
+  get holders(): readonly FakeWorker[] {
+    return this.workers;
+  }
+
+  /** The error of every call from now on: no worker comes. */
+  set noWorker(error: ServeError) {
+    this.#health.refusal = error;
+    this.#health.noWorkerError = error;
   }
 
   submit(id: string, options: CallOptions = {}): Call {

@@ -5,7 +5,7 @@ import { Lines } from '../../../supervisor/dispatch/lines.js';
 import { newCall } from './calls.js';
 
 function linesOf(...routes: string[]): { lines: Lines<Call>; calls: Call[] } {
-  const lines = new Lines<Call>({ count() {} });
+  const lines = new Lines<Call>({ bytes: 0 });
   const calls = routes.map((route, i) => newCall(`${i}`, { route, bytes: 10 }));
   calls.forEach((call, i) => lines.push(call, i));
   return { lines, calls };

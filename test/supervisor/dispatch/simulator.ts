@@ -119,7 +119,7 @@ class Simulation {
   readonly #load: Load;
   readonly #watcher: Watcher;
   readonly #service = new ServiceTime();
-  readonly #lines = new Lines<SimulatedCall>({ count: () => {} });
+  readonly #lines = new Lines<SimulatedCall>({ bytes: 0 });
   readonly #clock = { nowMs: 0 };
   readonly #workers: readonly SimulatedWorker[];
   readonly #batcher: Batcher<SimulatedCall, SimulatedWorker>;

@@ -107,7 +107,8 @@ export function fakeModel(
   return {
     spec: { name, version: '1' },
     routes: new Map([['/', { path: '/', kind, input: 'any', webhook: '', maxBatch: 1, attempts: 1 }]]),
-    dispatcher: { admit, submit, noWorkerError: () => null },
+    dispatcher: { admit, submit },
+    health: { noWorkerError: null },
   };
 }
 
@@ -117,8 +118,8 @@ export interface FakeModel {
   readonly dispatcher: {
     admit(): Admission;
     submit(call: Call, place: Admission): void;
-    noWorkerError(): null;
   };
+  readonly health: { readonly noWorkerError: null };
 }
 
 function refuse(): never {

@@ -82,7 +82,7 @@ class Simulation {
   readonly #bounds: Bounds;
   readonly #autoscaler: Autoscaler;
   readonly #clock = { nowMs: 0 };
-  readonly #lines = new Lines<SimulatedCall>({ count: () => {} });
+  readonly #lines = new Lines<SimulatedCall>({ bytes: 0 });
   readonly #service = new ServiceTime();
   readonly #batcher: Batcher<SimulatedCall, ElasticWorker>;
   #starting: ElasticWorker[] = [];
