@@ -8,7 +8,7 @@ import * as paths from '../../protocol/reserved-paths.js';
 import { BEGUN_NOTE_BYTES } from '../../protocol/wire/begun-note.js';
 import { FRAME_PREFIX_BYTES } from '../../protocol/wire/frame.js';
 import * as limits from '../../protocol/wire/limits.js';
-import { MESSAGES, PROTOCOL_VERSION, TASKS } from '../../protocol/wire/messages.js';
+import { PROTOCOL_VERSION, TASKS } from '../../protocol/wire/messages.js';
 import { OPTIONS, OPTION_NAMES } from '../../supervisor/options/table.js';
 import { ROOT } from '../helpers/server.js';
 
@@ -32,9 +32,6 @@ function pythonTables(): string {
     FRAME_PREFIX_BYTES,
     BEGUN_NOTE_BYTES,
   }).filter(([name]) => !OF_THE_FRONT.has(name));
-  const fields = Object.entries(MESSAGES).map(
-    ([type, checks]) => `    ${quoted(type)}: ${quoted(Object.keys(checks).join(' '))},`,
-  );
   const texts = [...CALL_ERRORS, ...WORKER_ERRORS].map(
     (code) => `    ${quoted(code)}: ${quoted(ERRORS[code].message)},`,
   );
@@ -43,8 +40,6 @@ function pythonTables(): string {
     '"""The tables of protocol/ in TypeScript, which `npm run format` prints (test/tools/python-tables.ts)."""\n',
     '# Numbers of the wire (protocol/wire/).',
     ...numbers.map(([name, value]) => `${name} = ${JSON.stringify(value)}`),
-    '\n# The fields of each message behind its type; optional ones are at the end (protocol/wire/messages.ts).',
-    `FIELDS = {\n${fields.join('\n')}\n}`,
     '\n# Messages of the errors of a worker (protocol/errors.ts). Safe for a client: no secret, path or traceback is in them.',
     `MESSAGES = {\n${texts.join('\n')}\n}`,
     '\n# Codes with which a call ends; the front takes any other for the failure of the model.',

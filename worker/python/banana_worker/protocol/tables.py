@@ -18,36 +18,6 @@ MAX_WEBHOOK_TIMEOUT_MS = 60000
 FRAME_PREFIX_BYTES = 8
 BEGUN_NOTE_BYTES = 16
 
-# The fields of each message behind its type; optional ones are at the end (protocol/wire/messages.ts).
-FIELDS = {
-    "start": "spec",
-    "body": "id",
-    "cancel": "id reason",
-    "credit": "id bytes",
-    "data": "id text last",
-    "webhookDone": "ref outcome",
-    "ping": "ref",
-    "stop": "graceMs",
-    "hello": "protocol runtime values",
-    "loaded": "info",
-    "warmUp": "advice",
-    "ready": "initMs",
-    "result": "id status contentType headers bodyBytes runMs phrase",
-    "progress": "id fraction text",
-    "head": "id status contentType headers phrase",
-    "chunk": "id",
-    "end": "id runMs",
-    "waiting": "id received",
-    "close": "id code reason",
-    "error": "id code message detail runMs status kind issues thrown",
-    "log": "level message fields requestId",
-    "metrics": "metrics",
-    "webhook": "ref url contentType requestId timeoutMs retries wait bodyBytes",
-    "pong": "ref",
-    "retiring": "reason",
-    "fatal": "code message detail permanent transient",
-}
-
 # Messages of the errors of a worker (protocol/errors.ts). Safe for a client: no secret, path or traceback is in them.
 MESSAGES = {
     "SERVE_BAD_BODY": "The request body could not be read.",
