@@ -20,8 +20,8 @@ from banana_worker.protocol.msgpack import read_value
 from banana_worker.process.hint_once import write_hints_to
 from banana_worker.protocol.errors import ServeError
 from banana_worker.values import conversions
-from banana_worker.reply.stream import asks_for
-from banana_worker.reply.answer import StreamedAnswer, answer_of
+from banana_worker.reply.stream import Chunks, asks_for
+from banana_worker.reply.answer import answer_of
 from banana_worker.formats.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody
 from calls import call_with
 from gpu_errors import driver_saying, raise_natively, raised_by
@@ -260,7 +260,7 @@ class Mistakes(Answers):
 class Streams(Answers):
     def streamed(self, output, accept="*/*"):
         answer = answer_of(output, call_with(accept=accept))
-        self.assertIsInstance(answer, StreamedAnswer)
+        self.assertIsInstance(answer, Chunks)
         return answer
 
     def test_iterators_stream_in_the_form_that_the_client_asks_for(self):
@@ -276,8 +276,8 @@ class Streams(Answers):
             (SSE, SSE, b'data: 1\n\ndata: {"two":2}\n\ndata: three\n\n'),
         ):
             answer = self.streamed(numbers(), accept)
-            self.assertEqual(b"".join(answer.chunks), body)
-            self.assertEqual(answer.head().content_type, content_type)
+            self.assertEqual(b"".join(answer), body)
+            self.assertEqual(answer.head.content_type, content_type)
 
     def test_half_a_character_which_utf_8_cannot_hold_is_replaced_in_text_and_escaped_in_json(self):
         half = "a\ud800b"
@@ -287,7 +287,7 @@ class Streams(Answers):
             ([{"text": half}], SSE, b'data: {"text":"a\\ud800b"}\n\n'),
             ([half], NDJSON, b'"a\\ud800b"\n'),
         ):
-            self.assertEqual(b"".join(self.streamed(iter(items), accept).chunks), body)
+            self.assertEqual(b"".join(self.streamed(iter(items), accept)), body)
         self.assertEqual(self.packed(half), "a\ufffdb")
 
     def test_the_first_item_decides_the_type_of_a_stream(self):
@@ -299,13 +299,13 @@ class Streams(Answers):
         ):
             for output in (iter(items), map(lambda item: item, items)):
                 answer = self.streamed(output)
-                self.assertEqual(b"".join(answer.chunks), body)
-                self.assertEqual(answer.head(), ReplyHead(200, content_type))
+                self.assertEqual(b"".join(answer), body)
+                self.assertEqual(answer.head, ReplyHead(200, content_type))
 
     def test_each_line_of_a_text_is_a_field_of_its_event(self):
         answer = self.streamed(iter(["two\r\nlines\rand\nmore"]), SSE)
-        self.assertEqual(b"".join(answer.chunks), b"data: two\ndata: lines\ndata: and\ndata: more\n\n")
-        self.assertEqual(answer.head().headers, "Cache-Control\nno-cache")
+        self.assertEqual(b"".join(answer), b"data: two\ndata: lines\ndata: and\ndata: more\n\n")
+        self.assertEqual(answer.head.headers, "Cache-Control\nno-cache")
 
     def test_async_generators_stream(self):
         async def numbers():
@@ -315,10 +315,10 @@ class Streams(Answers):
         answer = self.streamed(numbers())
 
         async def taken():
-            return [chunk async for chunk in answer.chunks]
+            return [chunk async for chunk in answer]
 
         self.assertEqual(asyncio.run(taken()), [b"1\n", b"2\n"])
-        self.assertEqual(answer.head().content_type, NDJSON)
+        self.assertEqual(answer.head.content_type, NDJSON)
 
     def test_an_item_that_cannot_be_encoded_closes_the_generator_and_so_does_a_client_that_leaves(self):
         events = []
@@ -330,11 +330,11 @@ class Streams(Answers):
             finally:
                 events.append("closed")
 
-        chunks = self.streamed(items()).chunks
+        chunks = self.streamed(items())
         self.assertEqual(next(chunks), b"1\n")
         with self.assertRaisesRegex(ServeError, "output is a Foo"):
             next(chunks)
-        chunks = self.streamed(items()).chunks
+        chunks = self.streamed(items())
         next(chunks)
         chunks.close()
         self.assertEqual(events, ["closed", "closed"])
@@ -347,10 +347,10 @@ class Streams(Answers):
                 events.append("closed later")
 
         async def left():
-            first = self.streamed(later()).chunks
+            first = self.streamed(later())
             await first.__anext__()
             await first.aclose()
-            second = self.streamed(later()).chunks
+            second = self.streamed(later())
             await second.__anext__()
             with self.assertRaisesRegex(ServeError, "output is a Foo"):
                 await second.__anext__()
@@ -376,8 +376,8 @@ class Replies(Answers):
         ):
             stream = StreamBody(iter(["a", {"b": 1}]), from_chunk)
             answer = answer_of(Reply(head, stream), call_with(accept=SSE))
-            self.assertEqual(b"".join(answer.chunks), body)
-            self.assertEqual(answer.head(), head._replace(content_type=content_type))
+            self.assertEqual(b"".join(answer), body)
+            self.assertEqual(answer.head, head._replace(content_type=content_type))
 
     def test_an_iterator_that_has_ended_is_not_asked_again_for_the_chunk_behind_its_items(self):
         """One that reads a queue up to a mark would wait for ever."""
@@ -401,7 +401,7 @@ class Replies(Answers):
 
         def chunks_of(items):
             body = StreamBody(items, encode=lambda item: b"", last=lambda: b"all")
-            return answer_of(Reply(ReplyHead(), body), call_with()).chunks
+            return answer_of(Reply(ReplyHead(), body), call_with())
 
         async def later():
             return [chunk async for chunk in chunks_of(OnceAsync())]

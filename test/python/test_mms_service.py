@@ -350,8 +350,7 @@ class AnswersTest(ServiceCase):
 
 
 def chunks_of(answer: Any) -> Any:
-    streamed: Any = answer_of(answer, call_of())
-    return streamed.chunks
+    return answer_of(answer, call_of())
 
 
 class StreamsTest(ServiceCase):

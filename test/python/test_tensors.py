@@ -328,15 +328,15 @@ class Requests(Refusals):
                 request["outputs"][0]["parameters"] = {"binary_data": own}
             if whole is not None:
                 request["parameters"] = {"binary_data_output": whole}
-            self.assertEqual(read(request).wanted.named, {"a": expected})
-        wanted = read({"inputs": [X], "outputs": [], "parameters": {"binary_data_output": True}}).wanted
-        self.assertEqual(wanted, (None, True))
+            self.assertEqual(read(request).wanted, {"a": expected})
+        request = read({"inputs": [X], "outputs": [], "parameters": {"binary_data_output": True}})
+        self.assertEqual((request.wanted, request.binary), (None, True))
 
     def test_parameters_of_the_app_are_kept_and_null_stands_for_a_field_that_is_left_out(self):
         request = read({"inputs": [X], "parameters": {"priority": 1, "timeout": 5, "seed": 2**60, "a": "b"}})
         self.assertEqual(request.params, {"seed": 2**60, "a": "b"})
         empty = read({"id": None, "inputs": [{**X, "parameters": None}], "outputs": None, "parameters": None})
-        self.assertEqual((empty.id, empty.wanted, empty.params), ("", (None, False), {}))
+        self.assertEqual((empty.id, empty.wanted, empty.binary, empty.params), ("", None, False, {}))
 
     def test_a_signature_checks_inputs(self):
         signature = Signature((TensorSpec("a", "FP32", (-1, 2)), TensorSpec("b", "INT64", (1,))), ())
@@ -374,7 +374,7 @@ class Requests(Refusals):
                 continue
             request = read_request(bytes(size), 0, signature)
             self.assertEqual(request.inputs["x"].shape, expected)
-            self.assertEqual(request.wanted, (None, True))
+            self.assertEqual((request.wanted, request.binary), (None, True))
         self.refused(lambda: read_request(b"", 0, None), "but this app has no signature")
         self.refused(lambda: read_request(b"", 0, Signature((), ())), "but this model has 0")
 

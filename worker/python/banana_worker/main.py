@@ -71,7 +71,7 @@ class Worker:
         self._note = BegunNote()
         descriptors.on_fork(self._note.leave)
         self._reader = FrameReader(descriptors.DOWN_FD, self._on_frame, self._room, CallHeads().decode)
-        self._listener = Listener(descriptors.DOWN_FD, self._read, self._on_tick)
+        self._listener = Listener(descriptors.DOWN_FD, self._read, lambda: self._metrics.send())
         self._waits = Waits(self._listener)
         self._tasks = EventLoop(self._listener)
         self._log = AppLog(self._channel)
@@ -197,9 +197,6 @@ class Worker:
             self.die_of_fault(fault)
         self._waits.ring()
         self._tasks.wake()
-
-    def _on_tick(self) -> None:
-        self._metrics.send()
 
     def _room(self, fields: List[Any], size: int) -> memoryview:
         if fields[0] == "body":

@@ -91,7 +91,7 @@ def annotated_schemas(function: Callable[..., Any], is_batch: bool) -> Optional[
     """The schemas in the annotations of a function: of its first parameter, and of its result. None if they name none.
     `is_batch`: it takes and returns lists of them."""
     parameters = parameters_of(function)
-    first = parameters.positional[0].name if parameters is not None and parameters.positional else ""
+    first = parameters.positional[0] if parameters is not None and parameters.positional else ""
     input, output = (_annotation(function, name) for name in (first, "return"))
     if is_batch:
         input, output = _item_of(input), _item_of(output)

@@ -11,14 +11,10 @@ from banana_worker.failures.app_function import WrongFunction
 from banana_worker.standard_modules import import_standard
 
 
-class Parameter(NamedTuple):
-    name: str
-    is_required: bool
-
-
 class Parameters(NamedTuple):
-    # Parameters that may be given by position.
-    positional: List[Parameter]
+    # Names of those that may be given by position; the first ones have no default.
+    positional: List[str]
+    required: int
     takes_more: bool
     keyword_only: List[str]
     takes_names: bool
@@ -46,9 +42,8 @@ def parameters_of(function: Callable[..., Any]) -> Optional[Parameters]:
 def _and_names(own: Parameters, wrapped: Optional[Parameters]) -> Parameters:
     if wrapped is None:
         return own
-    places = [one.name for one in own.positional]
-    names = [*wrapped.keyword_only, *(one.name for one in wrapped.positional)]
-    return own._replace(keyword_only=[*own.keyword_only, *(name for name in names if name not in places)])
+    names = [name for name in (*wrapped.keyword_only, *wrapped.positional) if name not in own.positional]
+    return own._replace(keyword_only=[*own.keyword_only, *names])
 
 
 def assert_takes(function: Callable[..., Any], name: str, arguments: Sequence[str]) -> None:
@@ -68,7 +63,7 @@ def _too_few(function: Callable[..., Any], given: int) -> Optional[str]:
 
 def _too_many(function: Callable[..., Any], most: int, given: str) -> Optional[str]:
     own = _own_parameters_of(function)
-    needed = 0 if own is None else sum(parameter.is_required for parameter in own.positional)
+    needed = 0 if own is None else own.required
     return f"needs {_arguments(needed)}, and gets {given}" if needed > most else None
 
 
@@ -85,23 +80,20 @@ def _own_parameters_of(function: Callable[..., Any]) -> Optional[Parameters]:
         given = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return None
-    positional = [
-        Parameter(one.name, one.default is one.empty)
-        for one in given
-        if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-    ]
+    positional = [one for one in given if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    required = sum(one.default is one.empty for one in positional)
     more = any(one.kind is one.VAR_POSITIONAL for one in given)
+    keywords = [one.name for one in given if one.kind is one.KEYWORD_ONLY]
     names = any(one.kind is one.VAR_KEYWORD for one in given)
-    return Parameters(positional, more, [one.name for one in given if one.kind is one.KEYWORD_ONLY], names)
+    return Parameters([one.name for one in positional], required, more, keywords, names)
 
 
 def _of_code(function: types.FunctionType) -> Parameters:
     code = function.__code__
-    names = code.co_varnames
-    required = code.co_argcount - len(function.__defaults__ or ())
-    positional = [Parameter(name, place < required) for place, name in enumerate(names[: code.co_argcount])]
-    keywords = list(names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
-    return Parameters(positional, bool(code.co_flags & _TAKES_MORE), keywords, bool(code.co_flags & _TAKES_NAMES))
+    names, count, flags = code.co_varnames, code.co_argcount, code.co_flags
+    required = count - len(function.__defaults__ or ())
+    keywords = list(names[count : count + code.co_kwonlyargcount])
+    return Parameters(list(names[:count]), required, bool(flags & _TAKES_MORE), keywords, bool(flags & _TAKES_NAMES))
 
 
 # `CO_VARARGS` and `CO_VARKEYWORDS` of the module `inspect`.
@@ -123,10 +115,9 @@ def with_context(function: Callable[..., Any], before: int) -> Callable[..., Any
     problem = _too_few(function, before) or _too_many(function, before + 1, f"{before} and a context")
     if problem is not None:
         raise TypeError(problem)
-    if len(parameters.positional) > before:
-        parameter = parameters.positional[before]
-        if parameter.is_required or parameter.name in _NAMES:
-            return function
+    is_named = len(parameters.positional) > before and parameters.positional[before] in _NAMES
+    if is_named or parameters.required > before:
+        return function
     return _without_context(function, before)
 
 

@@ -100,13 +100,13 @@ def _call_init(init: Any, ctx: InitContext) -> Any:
         return init()
     given: List[Any] = []
     left: List[Any] = [ctx, ctx.worker.index]
-    for one in parameters.positional:
-        if one.name != "ctx" and not (one.is_required and left):
+    for place, name in enumerate(parameters.positional):
+        if name != "ctx" and not (place < parameters.required and left):
             break
-        given.append(ctx if one.name == "ctx" else left.pop())
+        given.append(ctx if name == "ctx" else left.pop())
     if parameters.takes_more and not given:
         given = [ctx.worker.index]
-    names = [*parameters.keyword_only, *(one.name for one in parameters.positional[len(given) :])]
+    names = [*parameters.keyword_only, *parameters.positional[len(given) :]]
     return init(*given, ctx=ctx) if "ctx" in names else init(*given)
 
 

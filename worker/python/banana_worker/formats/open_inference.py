@@ -13,7 +13,7 @@ from banana_worker.formats.reply import BytesBody, Reply, ReplyHead, StreamBody,
 from banana_worker.formats.tensors.arrays import for_app
 from banana_worker.formats.tensors.elements import bytes_of_tensor, elements_text
 from banana_worker.formats.tensors.outputs import outputs_of
-from banana_worker.formats.tensors.request import InferRequest, WantedOutputs, check_inputs, read_request
+from banana_worker.formats.tensors.request import InferRequest, check_inputs, read_request
 from banana_worker.protocol.errors import bad_body, output_invalid, refusal
 from banana_worker.protocol.messages import Call
 from banana_worker.values.json_encoding import json_bytes, json_text
@@ -63,7 +63,7 @@ class Exchange(AnyExchange):
         if self._request.id:
             fields["id"] = self._request.id
         outputs = outputs_of(value, self.signature)
-        content_type, json_bytes, body = write_answer(fields, outputs, self._request.wanted, self.call.ascii_json)
+        content_type, json_bytes, body = write_answer(fields, outputs, self._request, self.call.ascii_json)
         own = [] if json_bytes is None else [_JSON_BYTES_HEADER, str(json_bytes)]
         headers = "\n".join(line for line in (lines, *own) if line)
         return Reply(ReplyHead(status, content_type, headers), BytesBody(body))
@@ -84,14 +84,14 @@ def _json_bytes_of(headers: str) -> Optional[int]:
 
 
 def write_answer(
-    fields: Mapping[str, str], outputs: Mapping[str, Tensor], wanted: WantedOutputs, ascii_json: bool
+    fields: Mapping[str, str], outputs: Mapping[str, Tensor], request: InferRequest, ascii_json: bool
 ) -> Tuple[str, Optional[int], bytes]:
     """The content type, the length of the JSON if raw bytes follow it, and the body. `fields`: those beside the outputs.
     `ascii_json`: text beyond ASCII is escaped, because the client breaks it. @raises ServeError SERVE_HTTP_ERROR with the
     status 400 if the client asked for what the app did not return, or JSON cannot carry"""
     raw: List[Union[bytes, memoryview]] = []
     texts: List[str] = []
-    for name, tensor, is_binary in _wanted_outputs(outputs, wanted):
+    for name, tensor, is_binary in _wanted_outputs(outputs, request):
         if is_binary:
             data = bytes_of_tensor(tensor, lambda text, name=name: output_invalid(f"Output {shown(name)}: {text}."))
             raw.append(data)
@@ -106,12 +106,12 @@ def write_answer(
     return "application/octet-stream", len(body), b"".join([body, *raw])
 
 
-def _wanted_outputs(outputs: Mapping[str, Tensor], wanted: WantedOutputs) -> List[Tuple[str, Tensor, bool]]:
+def _wanted_outputs(outputs: Mapping[str, Tensor], request: InferRequest) -> List[Tuple[str, Tensor, bool]]:
     """The outputs to send in the order of the request, or all in the app's, each with its encoding."""
-    if wanted.named is None:
-        return [(name, tensor, wanted.binary) for name, tensor in outputs.items()]
+    if request.wanted is None:
+        return [(name, tensor, request.binary) for name, tensor in outputs.items()]
     chosen: List[Tuple[str, Tensor, bool]] = []
-    for name, is_binary in wanted.named.items():
+    for name, is_binary in request.wanted.items():
         tensor = outputs.get(name)
         if tensor is None:
             names = ", ".join(shown(other) for other in outputs) or "none"

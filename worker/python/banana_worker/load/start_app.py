@@ -132,7 +132,7 @@ def _run_example(example: Example, host: CallHost) -> None:
             output = raised
         answer = answer_of(output if schemas is None else schemas.accept_output(output), call)
         if not isinstance(answer, WholeAnswer):
-            _drain(answer.chunks, host)
+            _drain(answer, host)
     finally:
         host.prints.end()
 

@@ -3,7 +3,7 @@ client accepts."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Optional, Tuple, Union
+from typing import NamedTuple, Union
 
 from banana_worker.formats import BY_ACCEPT, AnyExchange, format_named
 from banana_worker.protocol.messages import Call
@@ -19,9 +19,8 @@ from banana_worker.formats.reply import (
 )
 from banana_worker.reply.response import Response, reply_of_response
 from banana_worker.reply.stream import (
-    AsyncChunks,
+    Chunks,
     ItemEncoder,
-    SyncChunks,
     asks_for,
     chunks_of,
     encoder_for,
@@ -40,16 +39,7 @@ class WholeAnswer(NamedTuple):
     body: BytesLike
 
 
-class StreamedAnswer(NamedTuple):
-    """`chunks` is an iterator, or an async iterator (it has `__anext__`), of the bytes to send; closing it closes
-    the app's own. `head` is called once, when the first chunk or the end is there. An exception of `chunks` fails
-    the call: a ServeError unchanged, any other as the app's failure."""
-
-    head: Callable[[], ReplyHead]
-    chunks: Union[SyncChunks, AsyncChunks]
-
-
-Answer = Union[WholeAnswer, StreamedAnswer]
+Answer = Union[WholeAnswer, Chunks]
 
 # The header of most clients, which names no type.
 _ANY_TYPE = "*/*"
@@ -111,7 +101,7 @@ def _special_answer(output: object, call: Call) -> Union[Answer, None]:
     if is_image(output):
         return WholeAnswer(ReplyHead(200, PNG_TYPE), png_bytes(output))
     iterator = iterator_of(output)
-    return None if iterator is None else _streamed(iterator, encoder_for(call.accept))
+    return None if iterator is None else chunks_of(iterator, encoder_for(call.accept))
 
 
 def _flat(data: BytesLike) -> BytesLike:
@@ -130,20 +120,10 @@ def _reply_answer(reply: Reply, call: Call) -> Answer:
     if isinstance(body, BytesBody):
         return WholeAnswer(head, _flat(body.data))
     if isinstance(body, ResultBody):
-        content_type, data = _result(body.value, call)
+        content_type, data = import_standard("banana_worker.formats.mms").write_result(body.value, call)
         return WholeAnswer(head if head.content_type else head._replace(content_type=content_type), data)
     if body.encode is not None:
         encoder = ItemEncoder(lambda first: head, body.encode, body.last)
     else:
         encoder = encoder_for(call.accept) if body.by_accept else raw_items(head, body.type_from_chunk)
-    return _streamed(body.items, encoder, body.on_end)
-
-
-def _streamed(items: Any, encoder: ItemEncoder, on_end: Optional[Callable[[], None]] = None) -> StreamedAnswer:
-    chunks = chunks_of(items, encoder, on_end)
-    return StreamedAnswer(lambda: chunks.head, chunks)
-
-
-def _result(value: object, call: Call) -> Tuple[str, BytesLike]:
-    content_type, data = import_standard("banana_worker.formats.mms").write_result(value, call)
-    return content_type, data
+    return chunks_of(body.items, encoder, body.on_end)

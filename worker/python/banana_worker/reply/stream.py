@@ -98,7 +98,9 @@ _CHUNKS = ItemEncoder(lambda first: ReplyHead(200, chunk_type(first)), _chunk)
 
 
 class Chunks:
-    """The chunks of a stream. `head` is that of the reply once the first chunk, or the end, has come."""
+    """The chunks of a stream, an iterator or an async one (it has `__anext__`); closing it closes the app's own. `head` is that
+    of the reply once the first chunk, or the end, has come. An exception of the chunks fails the call: a ServeError
+    unchanged, any other as the app's failure."""
 
     def __init__(self, iterator: Any, encoder: ItemEncoder, on_end: Optional[Callable[[], None]]) -> None:
         self.head = ReplyHead()
@@ -129,7 +131,7 @@ class Chunks:
 
 
 class SyncChunks(Chunks):
-    """An iterator of bytes. It raises the exceptions of the app's iterator, and of items that cannot be encoded."""
+    """Raises the exceptions of the app's iterator, and of items that cannot be encoded."""
 
     def __iter__(self) -> SyncChunks:
         return self
@@ -163,7 +165,7 @@ class SyncChunks(Chunks):
 
 
 class AsyncChunks(Chunks):
-    """An async iterator of bytes, as `SyncChunks`."""
+    """As `SyncChunks`."""
 
     def __aiter__(self) -> AsyncChunks:
         return self
@@ -196,9 +198,7 @@ class AsyncChunks(Chunks):
             self._end()
 
 
-def chunks_of(
-    iterator: Any, encoder: ItemEncoder, on_end: Optional[Callable[[], None]] = None
-) -> Union[SyncChunks, AsyncChunks]:
+def chunks_of(iterator: Any, encoder: ItemEncoder, on_end: Optional[Callable[[], None]] = None) -> Chunks:
     """The chunks of an iterator of either kind. `on_end` is called once, when its items have ended in any way."""
     kind = AsyncChunks if hasattr(type(iterator), "__anext__") else SyncChunks
     return kind(iterator, encoder, on_end)

@@ -7,6 +7,7 @@ import threading
 from typing import Any, Mapping, Optional
 
 from banana_worker.failures.stack_frame import first_frame_outside, traceback_without_own_frames
+from banana_worker.failures.thrown import text_of
 from banana_worker.process import descriptors
 from banana_worker.process.channel import Channel
 from banana_worker.protocol.tables import MAX_TEXT_CHARS
@@ -41,7 +42,7 @@ class AppLog:
 
     def _send(self, level: str, message: Any, fields: Optional[Mapping[str, Any]], more: Mapping[str, Any]) -> None:
         text = self._fields_text(fields, more)
-        self._channel.send(["log", level, _clip(_shown(message)), text, self._request_id])
+        self._channel.send(["log", level, _clip(message), text, self._request_id])
 
     def _fields_text(self, fields: Any, more: Mapping[str, Any]) -> str:
         if fields is None and not more and not self._traceparent:
@@ -54,20 +55,16 @@ class AppLog:
             whole.update(more)
             text = json_text(whole, has_hints=False)
         except Exception as error:
-            return json.dumps({"unloggable": _clip(_shown(error))})
+            return json.dumps({"unloggable": _clip(error)})
         return (
             text if len(text) <= MAX_TEXT_CHARS else json.dumps({"unloggable": "fields of %d characters" % len(text)})
         )
 
 
-def _shown(value: Any) -> str:
-    try:
-        return str(value)
-    except Exception:
+def _clip(value: Any) -> str:
+    text = text_of(value)
+    if text is None:
         return "a message that cannot be shown"
-
-
-def _clip(text: str) -> str:
     if len(text) <= MAX_TEXT_CHARS:
         return text
     return "%s… (%d characters)" % (text[:MAX_TEXT_CHARS], len(text))

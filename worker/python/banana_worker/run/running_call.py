@@ -22,9 +22,10 @@ from banana_worker.protocol.codec import result_head
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import StartSpec
 from banana_worker.protocol.tables import MAX_TEXT_CHARS
-from banana_worker.reply.answer import StreamedAnswer, WholeAnswer, answer_of, written_answer
+from banana_worker.reply.answer import WholeAnswer, answer_of, written_answer
 from banana_worker.formats.reply import ReplyHead
 from banana_worker.reply.response import Response
+from banana_worker.reply.stream import Chunks
 from banana_worker.report.print_attribution import PrintAttribution
 from banana_worker.run.arriving_calls import WaitingCall
 from banana_worker.run.call_context import CallContext, InitContext
@@ -188,9 +189,9 @@ class RunningCall:
             _hint_at(output, self._host.app.function(self.call.route))
         return output
 
-    def _open_stream(self, answer: StreamedAnswer) -> None:
+    def _open_stream(self, chunks: Chunks) -> None:
         host = self._host
-        self.stream = StreamSender(host.channel, host.waits, self.call.id, host.spec.stream_window_bytes, answer)
+        self.stream = StreamSender(host.channel, host.waits, self.call.id, host.spec.stream_window_bytes, chunks)
         if self.cancelled:
             self.stream.credit.cancel()
 

@@ -11,17 +11,15 @@ from banana_worker.process.outgoing import Outgoing
 from banana_worker.process.waits import Credit, Waits
 from banana_worker.protocol.codec import encode_head
 from banana_worker.protocol.tables import MAX_FRAGMENT_BYTES
-from banana_worker.reply.answer import StreamedAnswer
+from banana_worker.reply.stream import Chunks
 
 
 class StreamSender:
-    def __init__(
-        self, channel: Channel, waits: Waits, call_id: int, window_bytes: int, streamed: StreamedAnswer
-    ) -> None:
+    def __init__(self, channel: Channel, waits: Waits, call_id: int, window_bytes: int, chunks: Chunks) -> None:
         self._channel = channel
         self._waits = waits
         self._id = call_id
-        self._streamed = streamed
+        self._chunks: Any = chunks
         self.credit = Credit(window_bytes)
         # The frame of the head, which leaves together with the first chunk.
         self._head = b""
@@ -31,12 +29,12 @@ class StreamSender:
     @property
     def is_async(self) -> bool:
         """Whether the chunks come from an async iterator, which only `send_beside` can send."""
-        return hasattr(self._streamed.chunks, "__anext__")
+        return hasattr(self._chunks, "__anext__")
 
     def steps(self) -> Iterator[None]:
         """Sends every chunk. Yields after each, so that other streams may take their turns, and wherever credit is
         missing: continue once `credit.may_go_on()`. Closes the iterator when the client has left."""
-        chunks: Any = self._streamed.chunks
+        chunks = self._chunks
         try:
             for chunk in chunks:
                 self._begin()
@@ -67,7 +65,7 @@ class StreamSender:
 
     async def _send_async(self) -> None:
         """Closes the iterator when the client has left."""
-        chunks: Any = self._streamed.chunks
+        chunks = self._chunks
         has_left = False
         try:
             async for chunk in chunks:
@@ -94,7 +92,7 @@ class StreamSender:
     def _begin(self) -> None:
         if self.begun:
             return
-        status, content_type, headers, phrase = self._streamed.head()
+        status, content_type, headers, phrase = self._chunks.head
         fields = ["head", self._id, status, content_type, headers]
         self._head = frame(encode_head([*fields, phrase] if phrase else fields))
         self.begun = True

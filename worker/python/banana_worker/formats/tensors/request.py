@@ -31,27 +31,23 @@ _HEADER = "Inference-Header-Content-Length"
 _MAX_EMPTY_SIZE = 2**20
 
 
-class WantedOutputs(NamedTuple):
-    # Whether each leaves as bytes, by name; None for all outputs.
-    named: Optional[Mapping[str, bool]] = None
-    # Whether the outputs leave as bytes if none are named.
-    binary: bool = False
-
-
 class InferRequest(NamedTuple):
     # Empty if there is none.
     id: str = ""
     inputs: Mapping[str, Tensor] = {}
     # The request's parameters, without those of the protocol.
     params: Mapping[str, Parameter] = {}
-    wanted: WantedOutputs = WantedOutputs()
+    # Whether each output leaves as bytes, by name; None for all outputs.
+    wanted: Optional[Mapping[str, bool]] = None
+    # Whether the outputs leave as bytes if none are named.
+    binary: bool = False
 
 
 def read_request(body: bytes, json_bytes: Optional[int], signature: Optional[Signature]) -> InferRequest:
     """`json_bytes`: the header Inference-Header-Content-Length, or None without it. 0: the whole body is the one input
     of `signature`. @raises ServeError SERVE_BAD_BODY that names the tensor"""
     if json_bytes == 0:
-        return InferRequest(inputs=raw_input(body, signature), wanted=WantedOutputs(binary=True))
+        return InferRequest(inputs=raw_input(body, signature), binary=True)
     if json_bytes is not None and json_bytes > len(body):
         raise bad_body(f"{_HEADER} is {json_bytes}, but the body has {len(body)} bytes.")
     what = "The body" if json_bytes is None else "The JSON at the beginning of the body"
@@ -99,7 +95,7 @@ class _RequestReader:
         tensors = self._read_inputs(self._request.get("inputs"))
         if self._bytes:
             raise bad_body(f"The body has {len(self._bytes)} more bytes than its inputs' binary_data_size.")
-        return InferRequest(request_id, tensors, params, wanted)
+        return InferRequest(request_id, tensors, params, wanted, binary)
 
     def _read_inputs(self, inputs: Any) -> Dict[str, Tensor]:
         if not isinstance(inputs, list):
@@ -162,7 +158,7 @@ def _name_of(item: Any, kind: str, i: int) -> str:
     return name
 
 
-def _read_wanted(outputs: Any, binary: bool) -> WantedOutputs:
+def _read_wanted(outputs: Any, binary: bool) -> Optional[Dict[str, bool]]:
     if not isinstance(outputs, list):
         raise bad_body(f'The request\'s "outputs" must be a list, not {_kind(outputs)}.')
     named: Dict[str, bool] = {}
@@ -172,7 +168,7 @@ def _read_wanted(outputs: Any, binary: bool) -> WantedOutputs:
         if name in named:
             raise bad_body(f"Output {shown(name)} is there twice.")
         named[name] = _is_binary(item, binary, _refuse_for("Output", name))
-    return WantedOutputs(named or None, binary)
+    return named or None
 
 
 def _is_binary(item: Dict[str, Any], by_default: bool, refuse: Refuse) -> bool:
