@@ -13,7 +13,7 @@ const NO_LIST = 'Invalid model predict output';
 const WRONG_LENGTH = 'number of batch response mismatched';
 
 /** Callbacks for the progress of a batch's answers. */
-export interface AnswersListener {
+interface AnswersListener {
   /** A stream has yielded its last chunk. */
   onStreamEnd(): void;
   /** Every result is known, and every stream has ended. */
@@ -91,8 +91,7 @@ function answerOf(result: unknown, context: Context, idx: number, open: OpenResu
     const head = headOf(context, idx);
     const iterator = iteratorOf(result);
     if (iterator === null) return new Reply(head, { kind: 'result', value: result });
-    const typeFromChunk = head.contentType === '';
-    return new Reply(head, { kind: 'stream', iterator: open.stream(iterator), typeFromChunk });
+    return new Reply(head, { kind: 'stream', iterator: open.stream(iterator) });
   } catch (thrown) {
     return thrown instanceof Error ? thrown : new ServeError('SERVE_OUTPUT_INVALID');
   }

@@ -14,11 +14,10 @@ export type ReplyBody =
   /** Encoded by `formats/mms.ts`; the content type of the encoding is used if the head has none. */
   | { readonly kind: 'result'; readonly value: unknown }
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  /** If the head has no content type, the first item gives it. */
   | {
       readonly kind: 'stream';
       readonly iterator: Iterator<unknown> | AsyncIterator<unknown>;
-      /** True if the first chunk determines the content type, not the head. */
-      readonly typeFromChunk?: boolean;
       /** True if the client's Accept header determines the encoding and the head. */
       readonly byAccept?: boolean;
     };
@@ -27,13 +26,10 @@ export type ReplyBody =
 export const PLAIN_HEAD: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
 
 export class Reply {
-  readonly head: ReplyHead;
-  readonly body: ReplyBody;
-
-  constructor(head: ReplyHead, body: ReplyBody) {
-    this.head = head;
-    this.body = body;
-  }
+  constructor(
+    readonly head: ReplyHead,
+    readonly body: ReplyBody,
+  ) {}
 }
 
 /**

@@ -21,9 +21,6 @@ export interface StreamOut {
   readonly cancelled: boolean;
 }
 
-/** The head of a stream, or a function that creates it from the first item. */
-export type StreamHead = ReplyHead | ((first: unknown) => ReplyHead);
-
 /** Maximum time without reading cancels and credit, because a synchronous generator may block the thread. */
 const YIELD_EVERY_MS = 5;
 
@@ -45,13 +42,14 @@ export function iteratorOf(value: unknown): AnyIterator | null {
 
 /**
  * Sends every item. The head leaves with the first non-empty chunk, so an early error is still a whole error reply, and
- * so is a first item that cannot be encoded.
+ * so is a first item that cannot be encoded. `fixedHead`: null if the client's Accept header determines the encoding; with an
+ * empty content type, the first item has it.
  * Rejects with the error of the iterator; calls its `return()` when the client has left or an item cannot be encoded.
  */
 export async function sendStream(
   iterator: AnyIterator,
   accept: string,
-  fixedHead: StreamHead | null,
+  fixedHead: ReplyHead | null,
   out: StreamOut,
 ): Promise<void> {
   const encoder = fixedHead === null ? encoderFor(accept) : rawItems(fixedHead);
@@ -106,7 +104,7 @@ interface ItemEncoder {
 function encoderFor(accept: string): ItemEncoder {
   if (asksFor(accept, 'text/event-stream')) return EVENTS;
   if (asksFor(accept, 'application/x-ndjson') || asksFor(accept, 'application/ndjson')) return JSON_LINES;
-  return CHUNKS;
+  return rawItems(PLAIN_HEAD);
 }
 
 const EVENTS: ItemEncoder = {
@@ -128,21 +126,17 @@ function jsonLine(item: unknown): Buffer {
   return Buffer.concat([encodeJson(item), NEWLINE]);
 }
 
-/** Sends bytes and text unchanged, other values as lines of JSON. */
-const CHUNKS: ItemEncoder = {
-  head: (first) => ({ ...PLAIN_HEAD, contentType: chunkType(first) }),
-  item: (item) => rawBytes(item) ?? jsonLine(item),
-};
-
 /**
  * Sends bytes and text unchanged, because an app with its own head may write events itself; other values by its content
  * type.
  */
-function rawItems(head: StreamHead): ItemEncoder {
-  const isEvents = typeof head !== 'function' && /^text\/event-stream\b/i.test(head.contentType);
+function rawItems(head: ReplyHead): ItemEncoder {
+  const isEvents = /^text\/event-stream\b/i.test(head.contentType);
   const encode = isEvents ? (item: unknown): Buffer => event(jsonText(item)) : jsonLine;
-  const headOf = typeof head === 'function' ? head : (): ReplyHead => head;
-  return { head: headOf, item: (item) => rawBytes(item) ?? encode(item) };
+  return {
+    head: (first) => ({ ...head, contentType: head.contentType || chunkType(first) }),
+    item: (item) => rawBytes(item) ?? encode(item),
+  };
 }
 
 const NEWLINE = Buffer.from('\n');
@@ -153,7 +147,7 @@ function rawBytes(item: unknown): Uint8Array | null {
 }
 
 /** Returns the content type of a stream with this first item. */
-export function chunkType(first: unknown): string {
+function chunkType(first: unknown): string {
   if (typeof first === 'string') return 'text/plain; charset=utf-8';
   return first === NOTHING || first instanceof Uint8Array
     ? 'application/octet-stream'

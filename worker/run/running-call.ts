@@ -25,8 +25,8 @@ import type { PrintAttribution } from '../report/print-attribution.js';
 import { hintOnce } from '../process/hint-once.js';
 import { encodeOutput } from '../reply/encode-output.js';
 import { isPotassiumResponse, replyOfResponse, isAnswer, replyOf, isResponse } from '../reply/reply-of.js';
-import { PLAIN_HEAD, Reply, type ReplyBody } from '../formats/reply.js';
-import { chunkType, iteratorOf, sendStream, type StreamHead } from '../reply/stream.js';
+import { PLAIN_HEAD, Reply } from '../formats/reply.js';
+import { iteratorOf, sendStream } from '../reply/stream.js';
 import { StreamSender } from './credit.js';
 import { isThenable } from '../values/not-data.js';
 
@@ -238,7 +238,7 @@ export class RunningCall {
     if (body.kind === 'value') {
       this.#deliverValue(body.value);
     } else if (body.kind === 'stream') {
-      this.#orFail(this.#deliverStream(body.iterator, streamHead(head, body)));
+      this.#orFail(this.#deliverStream(body.iterator, body.byAccept === true ? null : head));
     } else if (body.kind === 'bytes') {
       this.#succeed({ contentType, body: body.bytes }, head);
     } else if (body.kind === 'json') {
@@ -251,7 +251,7 @@ export class RunningCall {
 
   async #deliverStream(
     iterator: Iterator<unknown> | AsyncIterator<unknown>,
-    head: StreamHead | null,
+    head: ReplyHead | null,
   ): Promise<void> {
     const { call } = this;
     const { channel, prints, streamWindowBytes } = this.#host;
@@ -314,14 +314,6 @@ function utf8Of(text: string, answersTogether: boolean): Buffer {
 
 function noReturn(route: string): string {
   return `The app returned nothing for a call of ${route}, so its client gets null: a \`return\` may be missing. Return null if it is meant.`;
-}
-
-function streamHead(
-  head: ReplyHead,
-  { typeFromChunk, byAccept }: ReplyBody & { kind: 'stream' },
-): StreamHead | null {
-  if (byAccept === true) return null;
-  return typeFromChunk === true ? (first) => ({ ...head, contentType: chunkType(first) }) : head;
 }
 
 /** Sends the ending of a call that failed. */
