@@ -20,9 +20,10 @@ import {
   textOf,
 } from '../../formats/open-inference/signed-inputs.js';
 import { withWholeTexts } from './onnxruntime.js';
+import { mapTensors, type Tensors } from './rows.js';
 
 export interface CallInputs {
-  readonly tensors: Readonly<Record<string, Tensor>>;
+  readonly tensors: Tensors;
   /** They came as tensors, so the outputs leave as such; else as lists. */
   readonly areTensors: boolean;
   /** They came without the dimension of the batch; the outputs leave without it. */
@@ -42,11 +43,8 @@ export function readCallInputs(input: unknown, signature: Signature, isJson = fa
   );
   const tensors = Object.fromEntries(read.map(([name, { tensor }]) => [name, tensor]));
   checkInputs(tensors, signature);
-  const whole = Object.entries(tensors).map(
-    ([name, tensor]) => [name, withWholeTexts(tensor, refuseInput(name))] as const,
-  );
   return {
-    tensors: Object.fromEntries(whole),
+    tensors: mapTensors(tensors, (tensor, name) => withWholeTexts(tensor, refuseInput(name))),
     areTensors: read.some(([, { isTensor }]) => isTensor),
     isRow: read.length > 0 && read.every(([, { isRow }]) => isRow),
   };

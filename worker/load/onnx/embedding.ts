@@ -13,6 +13,7 @@ import { kindOf, Tensor, type Signature } from '../../../protocol/values/tensor.
 import { readJson } from '../../formats/json.js';
 import { AppLoadError } from '../explain-load-error.js';
 import type { Exports } from '../loader.js';
+import type { Tensors } from './rows.js';
 
 /** The outputs that are known, the best first: a vector for each text, or for each token. */
 const OUTPUTS = ['sentence_embedding', 'last_hidden_state', 'token_embeddings'];
@@ -21,7 +22,7 @@ const INPUTS = ['input_ids', 'attention_mask', 'token_type_ids'];
 /** Most texts of one run. */
 const MAX_TEXTS = 32;
 
-type RunModel = (inputs: Readonly<Record<string, Tensor>>) => Promise<Readonly<Record<string, Tensor>>>;
+type RunModel = (inputs: Tensors) => Promise<Tensors>;
 
 /** The part of the package that is used. */
 interface Tokenizer {

@@ -11,15 +11,14 @@ import {
   elementCount,
   type Datatype,
   type Signature,
-  type Tensor,
   type TensorData,
 } from '../../../protocol/values/tensor.js';
 import { numberOfHalfBits } from '../../formats/open-inference/elements.js';
 import { hintOnce } from '../../process/hint-once.js';
 import { readCallInputs, type CallInputs } from './call-inputs.js';
 import { explainRunError } from './explain-run-error.js';
-import { nativeTensor, ownTensor, type Onnxruntime } from './onnxruntime.js';
-import { arrangeRuns, haveRows, joinRows, rowsOf, splitRows, type Tensors } from './rows.js';
+import { runSession, type Onnxruntime } from './onnxruntime.js';
+import { arrangeRuns, haveRows, joinRows, mapTensors, rowsOf, splitRows, type Tensors } from './rows.js';
 
 /** A call and its place in the batch. */
 interface Item extends CallInputs {
@@ -120,14 +119,8 @@ export class OnnxModel {
   }
 
   async #run(tensors: Tensors): Promise<Tensors> {
-    const feeds = Object.entries(tensors).map(
-      ([name, tensor]) => [name, nativeTensor(this.#onnxruntime, tensor)] as const,
-    );
     try {
-      const outputs = await this.#session.run(Object.fromEntries(feeds), this.#outputNames);
-      return Object.fromEntries(
-        this.#outputNames.map((name) => [name, ownTensor(outputs[name] as Onnxruntime.Tensor)]),
-      );
+      return await runSession(this.#onnxruntime, this.#session, tensors, this.#outputNames);
     } catch (thrown) {
       throw explainRunError(thrown, tensors, this.#session.inputMetadata);
     }
@@ -141,16 +134,9 @@ function sumOf(counts: readonly number[]): number {
 /** The outputs of a call, in the form in which its inputs came. */
 function answerOf({ areTensors, isRow }: CallInputs, outputs: Tensors): unknown {
   if (areTensors) return outputs;
-  const lists = Object.entries(outputs).map(([name, tensor]) => {
-    const { shape } = tensor;
-    return [name, listsOf(tensor, isRow && shape[0] === 1 ? shape.slice(1) : shape)] as const;
-  });
-  return Object.fromEntries(lists);
-}
-
-/** The elements nested as the shape is; a single element without any list if the shape is `[]`. */
-function listsOf({ datatype, data }: Tensor, shape: readonly number[]): unknown {
-  return nest(elementsOf(datatype, data), shape, 0, 0);
+  return mapTensors(outputs, ({ datatype, shape, data }) =>
+    nest(elementsOf(datatype, data), isRow && shape[0] === 1 ? shape.slice(1) : shape, 0, 0),
+  );
 }
 
 /** The elements as JSON and MessagePack have them: bits and bytes would mean something else there. */
@@ -167,6 +153,7 @@ function elementsOf(datatype: Datatype, data: TensorData[Datatype]): ArrayLike<u
   }
 }
 
+/** The elements nested as the shape is; a single element without any list if the shape is `[]`. */
 function nest(elements: ArrayLike<unknown>, shape: readonly number[], level: number, at: number): unknown {
   const size = shape[level];
   if (size === undefined) return elements[at];

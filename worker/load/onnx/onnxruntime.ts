@@ -9,6 +9,7 @@ import { AppLoadError } from '../explain-load-error.js';
 import { isUtf8 } from 'node:buffer';
 import { DATATYPES as ALL, Tensor, type Datatype, type TensorData } from '../../../protocol/values/tensor.js';
 import type { Refuse } from '../../formats/open-inference/elements.js';
+import { mapTensors, type Tensors } from './rows.js';
 
 export type { Onnxruntime };
 
@@ -49,16 +50,24 @@ function typeOf(datatype: Datatype): string {
   return datatype === 'BYTES' ? 'string' : datatype.toLowerCase().replace('fp', 'float');
 }
 
-/** BYTES must be texts (`withWholeTexts`). */
-export function nativeTensor(
+/** Returns the outputs of these names. BYTES among the inputs must be texts (`withWholeTexts`). */
+export async function runSession(
   { Tensor: Native }: typeof Onnxruntime,
-  { datatype, shape, data }: Tensor,
-): Onnxruntime.Tensor {
-  return new Native(TYPES.get(datatype) as 'float32', data as Float32Array, shape);
-}
-
-export function ownTensor({ type, dims, data }: Onnxruntime.Tensor): Tensor {
-  return new Tensor(DATATYPES.get(type) as Datatype, dims, data);
+  session: Onnxruntime.InferenceSession,
+  inputs: Tensors,
+  names: readonly string[],
+): Promise<Tensors> {
+  const feeds = mapTensors(
+    inputs,
+    ({ datatype, shape, data }) =>
+      new Native(TYPES.get(datatype) as 'float32', data as Float32Array, shape) as Onnxruntime.Tensor,
+  );
+  const outputs = await session.run(feeds, names);
+  const own = names.map((name) => {
+    const { type, dims, data } = outputs[name] as Onnxruntime.Tensor;
+    return [name, new Tensor(DATATYPES.get(type) as Datatype, dims, data)] as const;
+  });
+  return Object.fromEntries(own);
 }
 
 /**

@@ -18,7 +18,7 @@ import { asSentence } from '../../../protocol/text/sentences.js';
 import { readJson } from '../../formats/json.js';
 import { readCallInputs } from './call-inputs.js';
 import type { SessionAttempt } from './explain-session-error.js';
-import { nativeTensor, requireOnnxruntime, type Onnxruntime } from './onnxruntime.js';
+import { requireOnnxruntime, runSession, type Onnxruntime } from './onnxruntime.js';
 import { CPU } from './providers.js';
 import { sampleInputs } from './warm-up.js';
 import { createSession, optimizedOptions, sessionOptions } from './session.js';
@@ -98,14 +98,9 @@ async function digestOfRuns(
   const hash = createHash('sha256');
   const names = session.outputMetadata.filter(({ isTensor }) => isTensor).map(({ name }) => name);
   for (const sample of samples) {
-    const feeds = Object.entries(sample).map(([name, one]) => [name, nativeTensor(onnxruntime, one)]);
-    const outputs = await session.run(
-      Object.fromEntries(feeds) as Onnxruntime.InferenceSession.FeedsType,
-      names,
-    );
-    for (const name of names) {
-      const { type, dims, data } = outputs[name] as Onnxruntime.Tensor;
-      hash.update(JSON.stringify([name, type, dims]));
+    const outputs = await runSession(onnxruntime, session, sample, names);
+    for (const [name, { datatype, shape, data }] of Object.entries(outputs)) {
+      hash.update(JSON.stringify([name, datatype, shape]));
       hash.update(
         ArrayBuffer.isView(data)
           ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)

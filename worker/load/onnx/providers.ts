@@ -15,7 +15,7 @@ export function providersOf(given: string, { gpu }: Device): readonly string[] {
 }
 
 /** A provider as onnxruntime-node lists it; npm may leave out the libraries of one that is not bundled. */
-export interface SupportedProvider {
+interface SupportedProvider {
   readonly name: string;
   readonly bundled: boolean;
 }

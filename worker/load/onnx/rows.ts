@@ -4,6 +4,15 @@ import { Tensor, type Datatype, type TensorData } from '../../../protocol/values
 /** Tensors by name. */
 export type Tensors = Readonly<Record<string, Tensor>>;
 
+/** Returns the results of `convert` by the names of the tensors. */
+export function mapTensors<Result>(
+  tensors: Tensors,
+  convert: (tensor: Tensor, name: string) => Result,
+): Readonly<Record<string, Result>> {
+  const entries = Object.entries(tensors).map(([name, tensor]) => [name, convert(tensor, name)] as const);
+  return Object.fromEntries(entries);
+}
+
 /** The rows of a call: the first dimension of all its inputs. Null if they differ, or there are none to join. */
 export function rowsOf(tensors: Tensors): number | null {
   const [first, ...others] = Object.values(tensors).map(({ shape }) => shape[0]);
@@ -46,11 +55,7 @@ function trailingShapes(tensors: Tensors): string {
 export function joinRows(calls: readonly Tensors[]): Tensors {
   const [first] = calls as [Tensors];
   if (calls.length === 1) return first;
-  const joined = Object.keys(first).map((name) => {
-    const parts = calls.map((tensors) => tensors[name] as Tensor);
-    return [name, joinTensors(parts)] as const;
-  });
-  return Object.fromEntries(joined);
+  return mapTensors(first, (_, name) => joinTensors(calls.map((tensors) => tensors[name] as Tensor)));
 }
 
 function joinTensors(parts: readonly Tensor[]): Tensor {
@@ -84,8 +89,7 @@ export function splitRows(outputs: Tensors, counts: readonly number[]): Tensors[
   return counts.map((rows) => {
     const from = at;
     at += rows;
-    const parts = Object.entries(outputs).map(([name, tensor]) => [name, part(tensor, from, rows)] as const);
-    return Object.fromEntries(parts);
+    return mapTensors(outputs, (tensor) => part(tensor, from, rows));
   });
 }
 
