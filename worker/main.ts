@@ -15,7 +15,7 @@ import { PROTOCOL_VERSION, type Message, type StartSpec } from '../protocol/wire
 import { V8_VERSION } from '../protocol/values/v8-values.js';
 import { watchAppExit, stackOfApp } from './process/stack-frame.js';
 import { appLog } from './report/app-log.js';
-import { OwnMetrics } from './report/app-metrics.js';
+import { appMetrics } from './report/app-metrics.js';
 import { ArrivingCalls } from './run/arriving-calls.js';
 import { BegunTimes, ONE_AT_A_TIME } from './process/begun-note.js';
 import {
@@ -139,7 +139,7 @@ async function start(spec: StartSpec): Promise<void> {
   process.title = `banana-serve worker ${spec.worker}`;
   const prints = spec.printMark === '' ? NO_ATTRIBUTION : attributePrints(spec.printMark);
   const worker: WorkerInfo = { index: spec.worker, gpu: spec.device.gpu, threads: spec.device.threads };
-  const metrics = new OwnMetrics(channel);
+  const metrics = appMetrics(channel);
   const loaded = await importApp(spec);
   const concurrency = concurrencyOf(loaded, spec);
   channel.send({ type: 'loaded', info: loadedInfo(loaded, concurrency) });

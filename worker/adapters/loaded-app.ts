@@ -1,9 +1,9 @@
 /** The interface of an app for the run loop. Each file in `adapters/` implements it for one way of writing an app. */
 import type { LoadedInfo, Metric, StartSpec } from '../../protocol/wire/messages.js';
-import type { Signature } from '../../protocol/values/tensor.js';
 import type { InputWishes } from '../api/route-options.js';
 import type { RouteSchemas } from '../api/standard-schema.js';
 import type { CallInfo, InitContext } from '../api/types.js';
+import type { DescribedApp } from '../formats/body-format.js';
 
 /** Facts about the model for an app, and the function that sends its metrics. */
 export interface Surroundings {
@@ -16,13 +16,8 @@ export interface Surroundings {
 export const ANY_BATCH = 0xffff;
 
 /** The record of the wire, with the example as the value that the app gives. */
-export interface OwnDescription extends Omit<
-  LoadedInfo,
-  'example' | 'shutdown' | 'signature' | 'concurrency'
-> {
-  readonly signature?: Signature;
-  /** The app takes texts as numbers of its tokens, too. */
-  readonly tokenInput?: true;
+export interface OwnDescription
+  extends Omit<LoadedInfo, 'example' | 'shutdown' | 'signature' | 'concurrency'>, DescribedApp {
   /** A sample call that runs before the worker is ready. */
   readonly example: { readonly route: string; readonly input: unknown } | null;
   /** Calls that the app takes at the same time; the operator may allow fewer. */
@@ -46,11 +41,9 @@ export interface LoadedApp {
   wishes(route: string): InputWishes;
   /** The schemas of a route; left out by apps that have none. */
   schemas?(route: string): RouteSchemas | undefined;
-  /** Called once before `init`; left out by apps that need none of this. */
-  surround?(surroundings: Surroundings): void;
   /** Name of the function in the role of `init`, for error messages; `init` if left out. */
   readonly initStep?: string;
-  init(ctx: InitContext): unknown;
+  init(ctx: InitContext, surroundings: Surroundings): unknown;
   /**
    * Answers one call with a value that `reply/` encodes, or a `Reply`; may return a promise. For a WebSocket route
    * `input` is its `WebSocketConnection`, and the return value is ignored.

@@ -12,6 +12,7 @@ import type { StoredMetric } from '../api/mms/metrics-store.js';
 import { ANY_BATCH, type LoadedApp, type Surroundings } from './loaded-app.js';
 import { isThenable } from '../values/not-data.js';
 import { assertNoGenerator, configOf, shutdownOf, splitConfig } from './exports.js';
+import { onlyEntry } from './batch-entries.js';
 import { answersOf } from './service-answers.js';
 import type { Handle, Handler, ServiceObject } from './service-handler.js';
 import { readFile } from 'node:fs/promises';
@@ -40,7 +41,7 @@ export function fromService(
       'export `config`: a custom service runs its calls in batches, never at the same time; remove concurrency and set batchSize',
     );
   const repeatable = repeat.repeatable === true;
-  const service = new Service(handler, modelDir, modelOptions, repeatable);
+  const service = new Service({ handler, modelDir, own: modelOptions, repeatable });
   const limits = { maxBatch: ANY_BATCH, attempts: attemptsOf(repeat) };
   return {
     description: {
@@ -53,56 +54,45 @@ export function fromService(
     wishes: () => service.wishes,
     initStep:
       handler.style === 'class' ? 'initialize' : 'handle(null, context), the call that loads the model,',
-    surround: (surroundings) => service.surround(surroundings),
-    init: (ctx) => service.load(ctx),
-    handle: (_route, input, ctx) => firstOf(service.run([input as ReadItem], [ctx])),
+    init: (ctx, surroundings) => service.load(ctx, surroundings),
+    handle: (_route, input, ctx) => onlyEntry(service.run([input as ReadItem], [ctx])),
     handleBatch: (_route, inputs, ctxs) => service.run(inputs as readonly ReadItem[], ctxs),
     repeatable,
     ...shutdownOf(exports),
   };
 }
 
-function firstOf(answers: unknown): unknown {
-  return isThenable(answers) ? answers.then(firstOf) : (answers as readonly unknown[])[0];
+interface ServiceFacts {
+  readonly handler: Handler;
+  readonly modelDir: string;
+  /** The options of the app's `config`, which the front checks. */
+  readonly own: Readonly<Record<string, unknown>>;
+  /** Items may run again. */
+  readonly repeatable: boolean;
 }
 
 class Service {
-  readonly #handler: Handler;
-  readonly #modelDir: string;
-  readonly #own: Readonly<Record<string, unknown>>;
-  readonly #repeatable: boolean;
+  readonly #facts: ServiceFacts;
   #context!: Context;
   #handle!: Handle;
   #surroundings!: Surroundings;
   /** The items of the running batch. */
   #items: readonly ReadItem[] = NO_ITEMS;
 
-  /** `own` are the options of the app's `config`, which the front checks. `repeatable`: items may run again. */
-  constructor(
-    handler: Handler,
-    modelDir: string,
-    own: Readonly<Record<string, unknown>>,
-    repeatable: boolean,
-  ) {
-    this.#repeatable = repeatable;
-    this.#handler = handler;
-    this.#modelDir = modelDir;
-    this.#own = own;
+  constructor(facts: ServiceFacts) {
+    this.#facts = facts;
   }
 
   get wishes(): InputWishes {
-    return (this.#surroundings.spec.rawItems ?? this.#own['rawItems'] === true) ? RAW_ITEMS : ITEMS;
+    return (this.#surroundings.spec.rawItems ?? this.#facts.own['rawItems'] === true) ? RAW_ITEMS : ITEMS;
   }
 
-  surround(surroundings: Surroundings): void {
+  async load({ worker, log, metrics }: InitContext, surroundings: Surroundings): Promise<void> {
     this.#surroundings = surroundings;
-  }
-
-  async load({ worker, log, metrics }: InitContext): Promise<void> {
-    process.chdir(this.#modelDir);
-    const { spec } = this.#surroundings;
-    const modelDir = this.#modelDir;
-    const batchSize = spec.batchSize === 0 ? Number(this.#own['batchSize'] ?? 1) : spec.batchSize;
+    const { modelDir, own } = this.#facts;
+    const { spec } = surroundings;
+    process.chdir(modelDir);
+    const batchSize = spec.batchSize === 0 ? Number(own['batchSize'] ?? 1) : spec.batchSize;
     const systemProperties = systemPropertiesOf(spec, modelDir, batchSize);
     const manifest = await readManifest(modelDir);
     this.#context = new Context({ modelName: spec.model, manifest, systemProperties, worker, log, metrics });
@@ -114,7 +104,7 @@ class Service {
   }
 
   async #begin(): Promise<Handle> {
-    const handler = this.#handler;
+    const { handler } = this.#facts;
     if (handler.style === 'class') {
       const object = new handler.make();
       await object.initialize?.(this.#context);
@@ -138,7 +128,7 @@ class Service {
     };
     const fail = (thrown: unknown): never => {
       send();
-      const mayRunAgain = this.#repeatable && items.length > 1;
+      const mayRunAgain = this.#facts.repeatable && items.length > 1;
       if (!mayRunAgain) this.#endBatch(items, ctxs);
       throw thrown;
     };

@@ -12,7 +12,7 @@ const COUNTS = Symbol.for('banana-serve.app-counts');
 const SERVED = Symbol.for('banana-serve.served-apps');
 
 /** The worker that imports the app. */
-export interface ImportingWorker {
+interface ImportingWorker {
   /** The file created an app, which it may never serve. */
   onMade(app: unknown, place: AppPlace): void;
   /** `serve()` was called for the app. */
@@ -106,12 +106,12 @@ class ServerEndInWorker extends Promise<never> {
 export type AppServeOptions = ProgramOptions;
 
 /** `file` is the file that a worker imports; `place` selects one of its apps. */
-export interface StartedApp {
+interface StartedApp {
   readonly file: string;
   readonly place: AppPlace;
 }
 
-export interface Starter {
+interface Starter {
   serve(app: StartedApp, options: AppServeOptions): Promise<void>;
   /** Resolves once a worker is ready. */
   startForTest(app: StartedApp, options: AppServeOptions): Promise<TestServer>;

@@ -24,7 +24,7 @@ export interface StandardSchema<Input = any, Output = any> {
   };
 }
 
-export type SchemaResult<Output = unknown> =
+type SchemaResult<Output = unknown> =
   { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] };
 
 /** A wrong value, as a library describes it. */

@@ -87,7 +87,6 @@ interface LibraryIssue extends SchemaIssue {
   readonly expected?: unknown;
   readonly keys?: readonly string[];
   readonly values?: readonly unknown[];
-  readonly origin?: unknown;
   readonly minimum?: unknown;
   readonly maximum?: unknown;
   readonly inclusive?: unknown;

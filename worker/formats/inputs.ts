@@ -3,17 +3,12 @@ import { ServeError } from '../../protocol/errors.js';
 import { failureOf } from '../failures/failure.js';
 
 export class Inputs {
-  /** The field of the body that has them. */
-  readonly field: string;
-  readonly values: readonly unknown[];
-  /** Most inputs that the app takes together. */
-  readonly most: number;
-
-  constructor(field: string, values: readonly unknown[], most: number) {
-    this.field = field;
-    this.values = values;
-    this.most = most;
-  }
+  /** `field`: that of the body which has them. `most`: inputs that the app takes together. */
+  constructor(
+    readonly field: string,
+    readonly values: readonly unknown[],
+    readonly most: number,
+  ) {}
 
   /** Returns all of them as `accept` returns each, before the app gets one. Rejects with its error, and the place. */
   async accepted(accept: (value: unknown) => unknown): Promise<Inputs> {

@@ -68,7 +68,7 @@ CONTENT_BYTES.set([2, 4, 2, 4], 0xdc); // the counts of arrays and maps
 for (const mark of [0xc7, 0xc8, 0xc9, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8]) IS_EXTENSION[mark] = 1;
 
 /** Accepts any bytes; truncated ones are left to the reader. @throws Error that names the forbidden mark */
-export function refuseOddMarks(body: Buffer): void {
+function refuseOddMarks(body: Buffer): void {
   for (let at = 0; at < body.length;) {
     const mark = body[at] as number;
     if (mark === NEVER_USED) throw new Error('byte 0xc1 is never used');

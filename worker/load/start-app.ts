@@ -97,9 +97,11 @@ export async function initApp(app: LoadedApp, start: Start): Promise<number> {
   const startedAtMs = performance.now();
   let step = app.initStep ?? 'init';
   try {
-    app.surround?.({ spec, sendMetrics: (measured) => sendMetrics(channel, measured) });
     const log = appLog(channel, '');
-    await app.init({ worker, log, metrics });
+    await app.init(
+      { worker, log, metrics },
+      { spec, sendMetrics: (measured) => sendMetrics(channel, measured) },
+    );
     if (app.warmUp !== undefined && spec.skipsWarmUp !== true) {
       channel.send({ type: 'warmUp', advice: app.warmUp.advice });
       channel.flush(); // a run may hold this thread for ever

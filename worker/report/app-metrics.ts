@@ -15,62 +15,51 @@ interface Waiting extends Metric {
   value: number;
 }
 
-export class OwnMetrics implements AppMetrics {
-  readonly #channel: Channel;
-  readonly #kinds = new Map<string, OwnMetricKind>();
-  #waiting: Waiting[] = [];
-  readonly #again = new Map<string, Waiting>();
+export function appMetrics(channel: Channel): AppMetrics {
+  const kinds = new Map<string, OwnMetricKind>();
+  const again = new Map<string, Waiting>();
+  let waiting: Waiting[] = [];
 
-  constructor(channel: Channel) {
-    this.#channel = channel;
-  }
+  const send = (): void => {
+    const metrics = waiting;
+    if (metrics.length === 0) return;
+    waiting = [];
+    again.clear();
+    sendMetrics(channel, metrics);
+    channel.flush();
+  };
 
-  counter(name: string, value = 1, labels: MetricLabels = {}): void {
-    this.#measure('counter', name, value, labels);
-  }
+  const add = (key: string, metric: Waiting): void => {
+    if (waiting.length === 0) setImmediate(send);
+    waiting.push(metric);
+    if (metric.kind !== 'histogram') again.set(key, metric);
+    if (waiting.length >= MOST_WAITING) send();
+  };
 
-  gauge(name: string, value: number, labels: MetricLabels = {}): void {
-    this.#measure('gauge', name, value, labels);
-  }
-
-  histogram(name: string, value: number, labels: MetricLabels = {}): void {
-    this.#measure('histogram', name, value, labels);
-  }
-
-  #measure(kind: OwnMetricKind, name: string, value: number, labels: MetricLabels): void {
-    assertNamed(name, kind, this.#kinds);
+  const measure = (kind: OwnMetricKind, name: string, value: number, labels: MetricLabels = {}): void => {
+    assertNamed(name, kind, kinds);
     if (!Number.isFinite(value))
       throw new TypeError(`metric ${shown(name)}: its value is not a finite number, but ${shown(value)}`);
     if (kind === 'counter' && value < 0)
       throw new RangeError(`metric ${shown(name)}: a counter cannot fall: ${value} is below 0`);
     const problem = labelsProblem(labels);
     if (problem !== null) throw new TypeError(`metric ${shown(name)}: ${problem}`);
-    this.#kinds.set(name, kind);
+    kinds.set(name, kind);
     const dimensions = Object.entries(labels)
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([label, text]) => `${label}\n${text}`)
       .join('\n');
     const key = `${name}\n${dimensions}`;
-    const before = kind === 'histogram' ? undefined : this.#again.get(key);
-    if (before === undefined) this.#add(key, { kind, name, value, unit: '', dimensions, callIds: [] });
+    const before = kind === 'histogram' ? undefined : again.get(key);
+    if (before === undefined) add(key, { kind, name, value, unit: '', dimensions, callIds: [] });
     else before.value = kind === 'counter' ? before.value + value : value;
-  }
+  };
 
-  #add(key: string, metric: Waiting): void {
-    if (this.#waiting.length === 0) setImmediate(() => this.#send());
-    this.#waiting.push(metric);
-    if (metric.kind !== 'histogram') this.#again.set(key, metric);
-    if (this.#waiting.length >= MOST_WAITING) this.#send();
-  }
-
-  #send(): void {
-    const metrics = this.#waiting;
-    if (metrics.length === 0) return;
-    this.#waiting = [];
-    this.#again.clear();
-    sendMetrics(this.#channel, metrics);
-    this.#channel.flush();
-  }
+  return {
+    counter: (name, value = 1, labels) => measure('counter', name, value, labels),
+    gauge: (name, value, labels) => measure('gauge', name, value, labels),
+    histogram: (name, value, labels) => measure('histogram', name, value, labels),
+  };
 }
 
 type OwnMetricKind = 'counter' | 'gauge' | 'histogram';

@@ -3,7 +3,6 @@
  * values of their answers are the call's answer; the first that fails fails the call, with its place.
  */
 import { refusal } from '../../protocol/errors.js';
-import type { Call } from '../../protocol/wire/messages.js';
 import type { CallInfo } from '../api/types.js';
 import { failureOf } from '../failures/failure.js';
 import type { Inputs } from '../formats/inputs.js';
@@ -28,8 +27,8 @@ export function callInParts(
   whole: RunningCall,
   inputs: Inputs,
 ): { readonly parts: readonly AppCall[]; readonly answer: Promise<Reply> } {
-  const request = { whole, isWanted: true };
-  const parts = inputs.values.map((input) => new Part(request, input));
+  const wish = { isOpen: true };
+  const parts = inputs.values.map((input) => partOf(whole, input, wish));
   return { parts, answer: answerOf(parts, inputs) };
 }
 
@@ -47,61 +46,50 @@ async function answerOf(parts: readonly Part[], inputs: Inputs): Promise<Reply> 
   return new Reply(PLAIN_HEAD, { kind: 'value', value: values });
 }
 
-class Part implements AppCall {
-  readonly input: unknown;
+interface Part extends AppCall {
   readonly value: Promise<unknown>;
-  readonly settled: Promise<unknown>;
   /** Whether its error is about its input. */
-  isPlaced = true;
-  readonly #request: { readonly whole: RunningCall; isWanted: boolean };
-  #resolve!: (value: Promise<unknown>) => void;
-  #reject!: (thrown: unknown) => void;
+  isPlaced: boolean;
+}
 
-  /** `request`: what all parts of the call share. One that fails leaves the others unwanted. */
-  constructor(request: { readonly whole: RunningCall; isWanted: boolean }, input: unknown) {
-    this.#request = request;
-    this.input = input;
-    this.value = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-    this.settled = this.value.catch(() => (request.isWanted = false));
-  }
+/** `wish`: shared by all parts of the call. One that fails leaves the others unwanted. */
+function partOf(whole: RunningCall, input: unknown, wish: { isOpen: boolean }): Part {
+  let resolve!: (value: Promise<unknown>) => void;
+  let reject!: (thrown: unknown) => void;
+  const value = new Promise<unknown>((...both) => ([resolve, reject] = both));
+  return {
+    call: whole.call,
+    ctx: whole.ctx,
+    input,
+    value,
+    settled: value.catch(() => (wish.isOpen = false)),
+    isPlaced: true,
 
-  get call(): Call {
-    return this.#request.whole.call;
-  }
+    get cancelled() {
+      return whole.cancelled || !wish.isOpen;
+    },
 
-  get ctx(): CallInfo {
-    return this.#request.whole.ctx;
-  }
+    answer: (returned) => resolve(answerValue(whole, returned)),
 
-  get cancelled(): boolean {
-    return this.#request.whole.cancelled || !this.#request.isWanted;
-  }
+    fail(thrown, ofBatch = false) {
+      this.isPlaced = !ofBatch;
+      if (isAnswer(thrown)) this.answer(thrown);
+      else reject(thrown);
+    },
+  };
+}
 
-  answer(returned: unknown): void {
-    this.#resolve(this.#valueOf(returned));
+/** Returns the value of an answer to one input. */
+async function answerValue(whole: RunningCall, returned: unknown): Promise<unknown> {
+  const output = await whole.accepted(returned);
+  if (output instanceof Error) throw output;
+  whole.hintNoReturn(output);
+  const reply = await replyOf(output);
+  const { head, body } = reply;
+  if (body.kind === 'stream') {
+    await body.iterator.return?.();
+    throw refusal('This app streams its answer; a call of its own route gets it.');
   }
-
-  fail(thrown: unknown, ofBatch = false): void {
-    this.isPlaced = !ofBatch;
-    if (isAnswer(thrown)) this.answer(thrown);
-    else this.#reject(thrown);
-  }
-
-  async #valueOf(returned: unknown): Promise<unknown> {
-    const { whole } = this.#request;
-    const output = await whole.accepted(returned);
-    if (output instanceof Error) throw output;
-    whole.hintNoReturn(output);
-    const reply = await replyOf(output);
-    const { head, body } = reply;
-    if (body.kind === 'stream') {
-      await body.iterator.return?.();
-      throw refusal('This app streams its answer; a call of its own route gets it.');
-    }
-    assertNoError(reply);
-    return valueOf(body, head.contentType);
-  }
+  assertNoError(reply);
+  return valueOf(body, head.contentType);
 }

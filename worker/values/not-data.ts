@@ -2,7 +2,7 @@
 import { Blob } from 'node:buffer';
 
 /** Names the kind of value and what to return instead, as the end of a sentence that begins with the property. */
-export type NotData = readonly [kind: string, instead: string];
+type NotData = readonly [kind: string, instead: string];
 
 const SYMBOL: NotData = ['a symbol', 'return its description'];
 

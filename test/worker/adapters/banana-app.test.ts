@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InitContext, CallInfo } from '../../../worker/api/types.js';
 import { fromBananaApp } from '../../../worker/adapters/banana-app.js';
+import type { Surroundings } from '../../../worker/adapters/loaded-app.js';
 
 const INIT = {} as InitContext;
 const CTX = {} as CallInfo;
@@ -14,7 +15,7 @@ test('a Banana app answers on one route with its inference, input and context ha
   assert.deepEqual(app?.handle('/', 5, CTX), [5, CTX]);
   assert.equal(app?.description.example, null);
   assert.deepEqual(app?.description.modelOptions, {});
-  assert.equal(app?.init(INIT), undefined);
+  assert.equal(app?.init(INIT, {} as Surroundings), undefined);
   assert.equal(app?.shutdown, undefined);
 });
 
@@ -34,7 +35,7 @@ test('init, shutdown, example and config are taken over, `this` of a default exp
     config: { runTimeout: '5s' },
   };
   const app = fromBananaApp(exports);
-  assert.deepEqual(app?.init(INIT), ['m', INIT]);
+  assert.deepEqual(app?.init(INIT, {} as Surroundings), ['m', INIT]);
   assert.equal(app?.handle('/', null, CTX), 'm');
   assert.equal(app?.shutdown?.(), 'm');
   assert.deepEqual(

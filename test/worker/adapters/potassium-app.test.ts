@@ -5,13 +5,14 @@ import { Potassium, type PotassiumOptions } from '../../../worker/api/potassium/
 import { Request } from '../../../worker/api/potassium/request.js';
 import { Response, type ResponseBody } from '../../../worker/api/potassium/response.js';
 import type { InitContext, CallInfo } from '../../../worker/api/types.js';
-import type { LoadedApp } from '../../../worker/adapters/loaded-app.js';
+import type { LoadedApp, Surroundings } from '../../../worker/adapters/loaded-app.js';
 import { Reply } from '../../../worker/formats/reply.js';
 import { isPotassiumResponse, replyOfResponse } from '../../../worker/reply/reply-of.js';
 import { serveError } from '../refusals.js';
 
 const CTX = { requestId: 'req-1', headers: {}, body: Buffer.from('"in"') } as unknown as CallInfo;
 const OPTIONS: PotassiumOptions = {};
+const SURROUNDINGS = {} as Surroundings;
 
 function initContext(index = 0): InitContext {
   return { worker: { index, gpu: null, threads: 1 } } as unknown as InitContext;
@@ -22,7 +23,7 @@ function load(app: Potassium): LoadedApp {
 }
 
 function initOf(app: Potassium): Promise<unknown> {
-  return load(app).init(initContext()) as Promise<unknown>;
+  return load(app).init(initContext(), SURROUNDINGS) as Promise<unknown>;
 }
 
 /** The answer of an app with this one handler. */
@@ -174,27 +175,27 @@ for (const [what, init, context] of [
 ] as const) {
   test(`an init that ${what} gives the context`, async () => {
     const app = new Potassium('x').init(init as () => object);
-    await load(app).init(initContext());
+    await load(app).init(initContext(), SURROUNDINGS);
     assert.deepEqual(app.getContext(), context);
   });
 }
 
 test('init gets the number of its worker', async () => {
   const app = new Potassium('x').init((workerNum) => ({ workerNum }));
-  await load(app).init(initContext(3));
+  await load(app).init(initContext(3), SURROUNDINGS);
   assert.deepEqual(app.getContext(), { workerNum: 3 });
 });
 
 test('an app without init has an empty context', async () => {
   const app = new Potassium('x');
-  await load(app).init(initContext());
+  await load(app).init(initContext(), SURROUNDINGS);
   assert.deepEqual(app.getContext(), {});
 });
 
 test('an init that called setCache need not return anything', async () => {
   const app = new Potassium<object>('x');
   app.init(() => app.setCache({ a: 1 }));
-  await load(app).init(initContext());
+  await load(app).init(initContext(), SURROUNDINGS);
   assert.deepEqual(app.getContext(), { a: 1 });
 });
 
@@ -204,7 +205,7 @@ test('values that init returns win over those that it passed to setCache', async
     app.setCache({ a: 1 });
     return { b: 2 };
   });
-  await load(app).init(initContext());
+  await load(app).init(initContext(), SURROUNDINGS);
   assert.deepEqual(app.getContext(), { b: 2 });
 });
 
@@ -234,7 +235,7 @@ test('a handler gets the context, live, and the request', async () => {
     return new Response({ json: [context.calls, request.json, request.id, request.body.length] });
   });
   const loaded = load(app);
-  await loaded.init(initContext());
+  await loaded.init(initContext(), SURROUNDINGS);
   await loaded.handle('/', 'in', CTX);
   const reply = asReply(loaded.handle('/', 'in', CTX));
   assert.deepEqual(reply.body, { kind: 'json', value: [2, 'in', 'req-1', 4] });
@@ -247,7 +248,7 @@ test('a context that a handler puts in place of the old is the one of the next c
     return new Response({ json: context });
   });
   const loaded = load(app);
-  await loaded.init(initContext());
+  await loaded.init(initContext(), SURROUNDINGS);
   await loaded.handle('/', null, CTX);
   const reply = asReply(loaded.handle('/', null, CTX));
   assert.deepEqual(reply.body, { kind: 'json', value: { calls: 1 } });
@@ -466,7 +467,7 @@ for (const [what, output] of [
         return wrap(output);
       });
       const loaded = load(app);
-      await loaded.init(initContext());
+      await loaded.init(initContext(), SURROUNDINGS);
       const reply = asReply(await loaded.handle('/', 'in', CTX));
       assert.deepEqual(seen, [{ cached: 1 }, 'in']);
       assert.deepEqual(reply.head, { status: 200, contentType: 'application/json', headers: '', phrase: '' });

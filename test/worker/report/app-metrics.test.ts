@@ -4,12 +4,12 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Channel } from '../../../protocol/wire/channel.js';
 import type { Message, Metric } from '../../../protocol/wire/messages.js';
-import type { MetricLabels } from '../../../worker/api/types.js';
-import { OwnMetrics } from '../../../worker/report/app-metrics.js';
+import type { AppMetrics, MetricLabels } from '../../../worker/api/types.js';
+import { appMetrics } from '../../../worker/report/app-metrics.js';
 import { Tap } from '../../protocol/streams.js';
 
 interface Measuring {
-  readonly metrics: OwnMetrics;
+  readonly metrics: AppMetrics;
   /** The messages so far, after the turn of the event loop. */
   told(): Promise<(readonly Metric[])[]>;
 }
@@ -17,7 +17,7 @@ interface Measuring {
 function measuring(): Measuring {
   const tap = new Tap();
   const nothing = { onMessage: () => {}, onEnd: () => {}, onWriteError: () => {} };
-  const metrics = new OwnMetrics(new Channel(new PassThrough(), tap, nothing));
+  const metrics = appMetrics(new Channel(new PassThrough(), tap, nothing));
   const told = async (): Promise<(readonly Metric[])[]> => {
     await nextTurn();
     return tap.received.map(({ message }) => (message as Message & { type: 'metrics' }).metrics);

@@ -1,18 +1,11 @@
 /** One item's request and its response: `context.requestProcessor[idx]`. */
 import { MAX_PHRASE_CHARS, isPhrase } from '../../../protocol/wire/fields.js';
 import { assertStatus } from '../http-error.js';
-import type { JobInfo } from '../types.js';
+import type { InferenceContext } from '../types.js';
 import { addPythonNames } from './python-names.js';
 
 /** A request as the worker has it. */
-export interface ItemRequest {
-  readonly requestId: string;
-  /** Header names are in lower case. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly signal: AbortSignal;
-  readonly job: JobInfo | null;
-  progress(fraction: number, text?: string): void;
-}
+export type ItemRequest = Pick<InferenceContext, 'requestId' | 'headers' | 'signal' | 'job' | 'progress'>;
 
 /**
  * A string for each header, and `{ 'content-type': … }` for each field of the item.

@@ -147,7 +147,7 @@ function textOf(item: Uint8Array | string): string | undefined {
 }
 
 /** The bits of the 16-bit floats, from numbers and back: FP16 is IEEE 754 binary16, BF16 the upper half of binary32. */
-export type HalfFloat = 'FP16' | 'BF16';
+type HalfFloat = 'FP16' | 'BF16';
 
 interface Layout {
   readonly fractionBits: number;

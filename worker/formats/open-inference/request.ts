@@ -12,6 +12,7 @@ import {
   Tensor,
   type Datatype,
 } from '../../../protocol/values/tensor.js';
+import type { CallParams } from '../../api/types.js';
 import { jsonTextOf } from '../json.js';
 import type { Refuse } from './elements.js';
 import { readExactJson, isInexactRequest } from './exact-json.js';
@@ -19,14 +20,12 @@ import { tensorOfList } from './nested-data.js';
 import { tensorOfBytes } from './raw-data.js';
 import { rawInput } from './signed-inputs.js';
 
-export type Parameter = string | number | bigint | boolean;
-
 export interface InferRequest {
   /** Empty if there is none. */
   readonly id: string;
   readonly inputs: Readonly<Record<string, Tensor>>;
   /** The request's parameters, without those of the protocol. */
-  readonly params: Readonly<Record<string, Parameter>>;
+  readonly params: CallParams;
   readonly wanted: WantedOutputs;
 }
 
@@ -193,7 +192,7 @@ function isBinary(output: Fields, byDefault: boolean, refuse: Refuse): boolean {
   return own;
 }
 
-function readParameters(parameters: unknown): { params: Record<string, Parameter>; binary: boolean } {
+function readParameters(parameters: unknown): { params: CallParams; binary: boolean } {
   const given = parametersOf({ parameters }, (text) => badBody(`The request's ${text}.`));
   const { binary_data_output: binary = false, priority = 0, timeout = 0, ...params } = given;
   if (typeof binary !== 'boolean')
@@ -214,13 +213,13 @@ function readParameters(parameters: unknown): { params: Record<string, Parameter
 }
 
 /** Returns parameters for the app. @throws SERVE_BAD_BODY for one that is a list, an object or null */
-export function checkedParameters(params: Fields): Record<string, Parameter> {
+export function checkedParameters(params: Fields): CallParams {
   for (const [name, value] of Object.entries(params))
     if (!['string', 'number', 'bigint', 'boolean'].includes(typeof value))
       throw badBody(
         `The parameter ${shown(name)} must be text, a number, true or false, not ${kindOf(value)}.`,
       );
-  return params as Record<string, Parameter>;
+  return params as CallParams;
 }
 
 function isWholeNumber(value: unknown): boolean {
