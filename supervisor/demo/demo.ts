@@ -2,11 +2,15 @@
  * `banana-serve demo`: the same model inside a program, and as a function of one. Both go through the same script, each step on
  * the left and then on the right, so that they do not take each other's cores; a table at the end has what was measured.
  */
-import { Command } from 'commander';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { constants } from 'node:os';
-import { runCommand } from '../command/own-command.js';
-import { Program, HEAP_MB } from './demo-program.js';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Command } from 'commander';
+import { runCommand } from '../command/own-command.js';
+import { residentBytes } from '../machine/processes.js';
 
 const WIDTH = 38;
 
@@ -95,6 +99,8 @@ interface Step {
   run(program: Program, mark: (text: string) => void): Promise<Column>;
 }
 
+/** The limit of the JavaScript heap, for the program and for its workers. */
+const HEAP_MB = 128;
 const BATCHES = 3;
 const BATCH = { pictures: 20_000 };
 const SMALL = { pictures: 1 };
@@ -225,4 +231,82 @@ function inMs(ms: number): Figure {
 
 function inMb(mb: number): Figure {
   return { value: mb, text: `${mb.toFixed(0)} MB` };
+}
+
+const FOLDER = fileURLToPath(new URL('../../../examples/demo', import.meta.url));
+/** Without files of dumped memory, which a full heap may leave. */
+const NO_DUMPS = 'ulimit -c 0; exec "$0" "$@"';
+
+/** One of the programs as a person runs it: started, asked over HTTP, started again at once when it has died, and killed. */
+class Program {
+  readonly #path: string;
+  #child: ChildProcess;
+  #url: Promise<string>;
+  #isOver = false;
+
+  /** `name`: a file in examples/demo. */
+  constructor(name: string) {
+    this.#path = join(FOLDER, name);
+    [this.#child, this.#url] = this.#start();
+  }
+
+  #start(): [child: ChildProcess, url: Promise<string>] {
+    const options = `${process.env['NODE_OPTIONS'] ?? ''} --max-old-space-size=${HEAP_MB}`;
+    const child = spawn('/bin/sh', ['-c', NO_DUMPS, process.execPath, this.#path], {
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      env: { ...process.env, NODE_OPTIONS: options },
+    });
+    const url = urlOf(child, this.#path);
+    url.then(
+      () => child.once('exit', () => this.#isOver || ([this.#child, this.#url] = this.#start())),
+      () => {}, // whoever asks is told
+    );
+    return [child, url];
+  }
+
+  /** The JSON of an answer; rejects without one, and with another status than 200. */
+  async ask(path: string, input?: object): Promise<unknown> {
+    const given = input === undefined ? {} : { method: 'POST', body: JSON.stringify(input) };
+    const response = await fetch((await this.#url) + path, given);
+    const answer: unknown = await response.json();
+    if (response.ok) return answer;
+    throw new Error(JSON.stringify(answer));
+  }
+
+  /** Itself, then its workers. */
+  pids(): Promise<readonly number[]> {
+    return this.ask('/pids') as Promise<number[]>;
+  }
+
+  /** The resident memory of all its processes in MB; 0 where the system does not tell. */
+  async memoryMb(): Promise<number> {
+    const bytes = (await this.pids()).map((pid) => residentBytes(pid) ?? 0);
+    return bytes.reduce((sum, one) => sum + one, 0) / 2 ** 20;
+  }
+
+  /** Its workers end with it. */
+  end(): void {
+    this.#isOver = true;
+    this.#child.kill('SIGKILL');
+  }
+}
+
+/** Resolves with its address once it listens. */
+async function urlOf(child: ChildProcess, path: string): Promise<string> {
+  let stderr = '';
+  child.stderr?.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString()).slice(-4000)));
+  const stop = new AbortController();
+  const { signal } = stop;
+  const ended = once(child, 'close', { signal }).then(() => {
+    throw new Error(`${path} ended before it listened: ${stderr}`);
+  });
+  const said = once(child, 'message', { signal }) as Promise<[number]>;
+  ended.catch(() => {}); // one of the two is given up
+  said.catch(() => {});
+  try {
+    const [port] = await Promise.race([said, ended]);
+    return `http://127.0.0.1:${port}`;
+  } finally {
+    stop.abort();
+  }
 }

@@ -7,7 +7,7 @@ import { useEffect, useState, useRef } from 'preact/hooks';
 import { html, h, type VNode, stateMark, type Tone } from '../parts/html.js';
 import { LogsView } from '../logs/logs-view.js';
 import { TryView } from '../try/try-view.js';
-import { AlertsView } from '../watch/alerts-view.js';
+import { AlertsView, serverState } from '../watch/alerts.js';
 import { loadingView } from '../watch/loading.js';
 import { WatchView } from '../watch/watch-view.js';
 import { withHidden } from '../watch/words.js';
@@ -17,7 +17,6 @@ import { keyField, quietButton } from '../parts/controls.js';
 import { age } from '../parts/format.js';
 import { saveBlob } from '../parts/media.js';
 import { keyHeaders } from '../live/key.js';
-import { serverState } from '../watch/alerts.js';
 
 function Page(): VNode | null {
   const { view, wishes } = useAddress();

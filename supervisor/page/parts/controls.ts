@@ -75,6 +75,15 @@ export function searchField(label: string, hint: string, value: string, set: (te
   />`;
 }
 
+/** For the words of a filter: returns whether a text has every word of `words`, in any case; a word that begins with `!` must not be there. */
+export function wordFilter(words: string): (text: string) => boolean {
+  const wanted = words.toLowerCase().match(/\S+/g) ?? [];
+  return (text) => {
+    const lower = text.toLowerCase();
+    return wanted.every((word) => (/^!./.test(word) ? !lower.includes(word.slice(1)) : lower.includes(word)));
+  };
+}
+
 /** A field for a key, with its label. `attributes`: others of the field. */
 export function keyField(
   id: string,

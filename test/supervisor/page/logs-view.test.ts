@@ -10,7 +10,7 @@ import {
   valuesOf,
   withLines,
   type LineFilter,
-} from '../../../supervisor/page/live/log-lines.js';
+} from '../../../supervisor/page/logs/logs-view.js';
 import { failureTitle } from '../../../supervisor/page/watch/words.js';
 import type { LiveLine } from '../../../supervisor/status/live-types.js';
 
