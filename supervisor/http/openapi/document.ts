@@ -33,7 +33,7 @@ export function openApiDocument(
   const uniqueId = uniqueIds();
   const paths: Record<string, Record<string, object>> = {};
   const schemas: Record<string, object> = {};
-  for (const { operation, dialect } of routesFirst([...answeredOperations(dialects)])) {
+  for (const { operation, dialect } of answeredOperations(dialects)) {
     const { path, method, auth, isWebSocket, responses, failures = NONE } = operation;
     (paths[path] ??= {})[method] = {
       operationId: uniqueId(operation.operationId),
@@ -69,13 +69,12 @@ const NONE: readonly ServeError[] = [];
 const DESCRIPTION =
   'What this server answers now. The inputs and outputs of a model are free until a worker has loaded its app.';
 
-interface AnsweredOperation {
-  readonly operation: DescribedOperation;
-  readonly dialect: DescribedDialect;
-}
-
-/** Leaves out the operations whose requests an earlier dialect answers. */
-function* answeredOperations(dialects: readonly DescribedDialect[]): Generator<AnsweredOperation> {
+/** Leaves out the operations whose requests an earlier dialect answers; the routes of apps stand before everything else. */
+function answeredOperations(dialects: readonly DescribedDialect[]) {
+  const all: Record<'routes' | 'others', { operation: DescribedOperation; dialect: DescribedDialect }[]> = {
+    routes: [],
+    others: [],
+  };
   const answered = new Set<string>();
   const owned = new Map<string, DescribedDialect>();
   for (const dialect of dialects)
@@ -85,14 +84,9 @@ function* answeredOperations(dialects: readonly DescribedDialect[]): Generator<A
       if (isOwned || answered.has(`${method} ${path}`)) continue;
       answered.add(`${method} ${path}`);
       if (operation.ownsPath === true) owned.set(path, dialect);
-      yield { operation, dialect };
+      (operation.ownsPath === true ? all.routes : all.others).push({ operation, dialect });
     }
-}
-
-/** The routes of apps stand before everything else that the server answers. */
-function routesFirst(operations: readonly AnsweredOperation[]): AnsweredOperation[] {
-  const isRoute = ({ operation }: AnsweredOperation): boolean => operation.ownsPath === true;
-  return [...operations.filter(isRoute), ...operations.filter((each) => !isRoute(each))];
+  return [...all.routes, ...all.others];
 }
 
 function needsKey(auth: DescribedOperation['auth'], { toCall, toManage }: DescribedKeys): boolean {
