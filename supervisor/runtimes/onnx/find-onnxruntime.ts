@@ -14,7 +14,7 @@ export const NO_TELEMETRY: Readonly<Record<string, string>> = { ORT_DISABLE_TELE
 export function usableOnnxruntime(
   model: string,
   setting: Pick<AppSetting, 'isUnpacked' | 'startFolder'>,
-): FoundOnnxruntime {
+): ReturnType<typeof findOnnxruntime> {
   const { platform, arch } = process;
   const problem = problemOfPlatform(platform, arch, platform === 'linux' && isLinkedWithMusl());
   if (problem !== null) throw configError(`${model}: ${problem}`);
@@ -36,7 +36,7 @@ export function findOnnxruntime(
   model: string,
   setting: Pick<AppSetting, 'isUnpacked' | 'startFolder'>,
   ownFolder = OWN_FOLDER,
-): FoundOnnxruntime {
+): NonNullable<ReturnType<typeof onnxruntimeFrom>> {
   const found = foldersOf(model, setting, ownFolder)
     .map(onnxruntimeFrom)
     .find((one) => one !== null);
@@ -88,14 +88,8 @@ function resolved(from: string, name: string): string | null {
   }
 }
 
-interface FoundOnnxruntime {
-  readonly folder: string;
-  /** Its main file, for `require`. */
-  readonly main: string;
-  readonly version: string;
-}
-
-function onnxruntimeFrom(folder: string): FoundOnnxruntime | null {
+/** `main`: its main file, for `require`. */
+function onnxruntimeFrom(folder: string) {
   const { resolve } = createRequire(join(folder, 'any-file'));
   try {
     const manifest = resolve(`${NAME}/package.json`);

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { configError } from '../../../protocol/errors.js';
 import { killGroup } from '../../machine/processes.js';
 import type { AppSetting } from '../runtime.js';
-import { interpreterPlaces, type InterpreterPlace, type InterpreterWish } from './places.js';
+import { interpreterPlaces, type InterpreterPlace } from './places.js';
 
 /** The oldest version that the worker supports. */
 const LEAST = '3.8';
@@ -17,11 +17,12 @@ const LEAST = '3.8';
  */
 export async function findInterpreter(
   app: string,
-  wish: InterpreterWish,
+  setting: AppSetting,
 ): Promise<Interpreter & { readonly warnings: readonly string[] }> {
-  const { env, stop } = wish;
+  const { env, stop, resolved } = setting;
+  const given = resolved.options.python;
   const tried: InterpreterPlace[] = [];
-  for (const place of interpreterPlaces(wish)) {
+  for (const place of interpreterPlaces(app, setting)) {
     tried.push(place);
     if (place.program === null) continue;
     const answer = askInterpreter(place.program, env, stop);
@@ -31,11 +32,11 @@ export async function findInterpreter(
     if (!('version' in found) && !(found instanceof NoInterpreter)) throw found;
     const what = 'version' in found ? `is Python ${found.version}` : found.message;
     throw configError(
-      `${app}: it needs Python ${LEAST} or newer, and ${textOf(place)} ${what}. ${cureOf(tried, wish)}`,
+      `${app}: it needs Python ${LEAST} or newer, and ${textOf(place)} ${what}. ${cureOf(tried, given)}`,
     );
   }
-  const where = wish.given === null ? 'none was found' : `there is no ${tried.map(textOf).join('')}`;
-  throw configError(`${app}: it needs Python ${LEAST} or newer, and ${where}. ${cureOf(tried, wish)}`);
+  const where = given === null ? 'none was found' : `there is no ${tried.map(textOf).join('')}`;
+  throw configError(`${app}: it needs Python ${LEAST} or newer, and ${where}. ${cureOf(tried, given)}`);
 }
 
 function isNewEnough(version: string): boolean {
@@ -47,7 +48,7 @@ function textOf({ program, text }: InterpreterPlace): string {
   return program === null || text.startsWith(program) ? text : `${program} (${text})`;
 }
 
-function cureOf(tried: readonly InterpreterPlace[], { given }: InterpreterWish): string {
+function cureOf(tried: readonly InterpreterPlace[], given: string | null): string {
   if (given !== null) return 'Name another, such as --python /usr/bin/python3, or leave it out.';
   return `Tried: ${tried.map(textOf).join(', ')}. Install one, or name it: --python /path/to/python3.`;
 }

@@ -16,19 +16,8 @@ import {
   type Stats,
 } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
+import { sourceNameOf } from '../../options/resolve.js';
 import type { AppSetting } from '../runtime.js';
-
-/** Inputs of the choice of the interpreter. */
-export interface InterpreterWish extends Pick<AppSetting, 'startFolder' | 'env' | 'stop'> {
-  /** The operator's choice: a path, or a name in PATH; null if it is to be found. */
-  readonly given: string | null;
-  /** Source of `given`, for errors. */
-  readonly givenAt: string;
-  /** Absolute path. */
-  readonly appFolder: string;
-  /** Files beside the app are the operator's, so environments there may be used. */
-  readonly mayUseNearby: boolean;
-}
 
 export interface InterpreterPlace {
   /** Absolute path of the program; null if there is none. */
@@ -40,11 +29,12 @@ export interface InterpreterPlace {
 }
 
 /** A generator, so that later places are not examined once one is found. */
-export function* interpreterPlaces(wish: InterpreterWish): Generator<InterpreterPlace> {
-  const { given, givenAt, startFolder, env } = wish;
+export function* interpreterPlaces(app: string, setting: AppSetting): Generator<InterpreterPlace> {
+  const { resolved, startFolder, env, isUnpacked } = setting;
+  const given = resolved.options.python;
   if (given !== null) {
     const program = given.includes('/') ? existing(resolve(startFolder, given)) : inSearchPath(given, env);
-    yield { program, text: `${given} (${givenAt})` };
+    yield { program, text: `${given} (${sourceNameOf(resolved, 'python')})` };
     return;
   }
   for (const variable of ['VIRTUAL_ENV', 'CONDA_PREFIX']) {
@@ -55,7 +45,7 @@ export function* interpreterPlaces(wish: InterpreterWish): Generator<Interpreter
     const warning = `${variable} names ${folder}, which has no bin/python: another interpreter is used`;
     yield { program, text: `${path} (${variable})`, ...(program === null && { warning }) };
   }
-  if (wish.mayUseNearby) yield* nearbyPlaces(wish);
+  if (!isUnpacked) yield* nearbyPlaces(dirname(app), startFolder);
   for (const name of ['python3', 'python'])
     yield { program: inSearchPath(name, env), text: `${name} in PATH` };
 }
@@ -63,7 +53,7 @@ export function* interpreterPlaces(wish: InterpreterWish): Generator<Interpreter
 const ENVIRONMENTS = ['.venv', 'venv'];
 
 /** Environments in the folders from the app upwards, the nearest first; untrusted ones are skipped with a warning. */
-function* nearbyPlaces({ appFolder, startFolder }: InterpreterWish): Generator<InterpreterPlace> {
+function* nearbyPlaces(appFolder: string, startFolder: string): Generator<InterpreterPlace> {
   for (const folder of foldersUpwards(appFolder, startFolder)) {
     for (const environment of ENVIRONMENTS) {
       const path = join(folder, environment);
@@ -158,7 +148,7 @@ function realpathOf(path: string): string {
   }
 }
 
-function inSearchPath(name: string, env: InterpreterWish['env']): string | null {
+function inSearchPath(name: string, env: AppSetting['env']): string | null {
   const folders = (env['PATH'] ?? '').split(delimiter).filter(isAbsolute);
   return folders.map((folder) => join(folder, name)).find(isProgram) ?? null;
 }

@@ -1,7 +1,6 @@
 /** Runtime of apps in Python: the user's interpreter with our worker, which needs only the standard library. */
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { sourceNameOf } from '../../options/resolve.js';
 import type { Sources } from '../../watch/file-tree.js';
 import type { Runtime } from '../runtime.js';
 import { findInterpreter } from './find-interpreter.js';
@@ -62,14 +61,8 @@ export const python: Runtime = {
   sources: pythonSources,
   leftovers: [/^__pycache__$/, /\.pyc$/],
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),
-  prepare: async ({ app }, { resolved, isUnpacked, ...setting }) => {
-    const { path, version, warnings } = await findInterpreter(app, {
-      given: resolved.options.python,
-      givenAt: sourceNameOf(resolved, 'python'),
-      appFolder: dirname(app),
-      mayUseNearby: !isUnpacked,
-      ...setting,
-    });
+  prepare: async ({ app }, setting) => {
+    const { path, version, warnings } = await findInterpreter(app, setting);
     return {
       command: [path, WORKER_ENTRY], // the frame `start` names the app
       env: { PYTHONUNBUFFERED: '1' },

@@ -13,12 +13,6 @@ export interface FileFacts {
   readonly sha256: string;
 }
 
-/** `isModel`: the first path is a model, whose files of weights are to be added. */
-export interface DigestTask {
-  readonly paths: readonly string[];
-  readonly isModel: boolean;
-}
-
 function factsOf(path: string): FileFacts {
   const stats = statSync(path);
   if (!stats.isFile()) throw new Error(`${path} is no file`); // a device may have no end
@@ -35,7 +29,8 @@ function factsOf(path: string): FileFacts {
   return { path, bytes: size, modifiedMs: mtimeMs, sha256: hash.digest('hex') };
 }
 
-const { paths, isModel } = workerData as DigestTask;
+/** `isModel`: the first path is a model, whose files of weights are to be added. */
+const { paths, isModel } = workerData as { readonly paths: readonly string[]; readonly isModel: boolean };
 const [model = ''] = paths;
 const weights = isModel ? externalLocations(model).map((location) => resolve(dirname(model), location)) : [];
 parentPort?.postMessage([...paths, ...weights].map(factsOf));

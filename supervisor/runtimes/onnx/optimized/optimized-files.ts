@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { cpus, homedir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { DigestTask, FileFacts } from './digest-thread.js';
+import type { FileFacts } from './digest-thread.js';
 
 export type { FileFacts } from './digest-thread.js';
 
@@ -116,16 +116,18 @@ function cpuText(): string {
 
 /** The facts of a model and of the files that hold its weights. Rejects if one cannot be read. */
 export function modelFacts(model: string): Promise<FileFacts[]> {
-  return inThread({ paths: [model], isModel: true });
+  return inThread([model], true);
 }
 
 /** Digests of files, taken in a thread of their own, because the front must go on answering. Rejects if one cannot be read. */
 export function fileFacts(paths: readonly string[]): Promise<FileFacts[]> {
-  return inThread({ paths, isModel: false });
+  return inThread(paths, false);
 }
 
-function inThread(workerData: DigestTask): Promise<FileFacts[]> {
-  const thread = new Worker(new URL('./digest-thread.js', import.meta.url), { workerData });
+function inThread(paths: readonly string[], isModel: boolean): Promise<FileFacts[]> {
+  const thread = new Worker(new URL('./digest-thread.js', import.meta.url), {
+    workerData: { paths, isModel },
+  });
   return new Promise((resolve, reject) => {
     thread.on('message', resolve);
     thread.on('error', reject);
