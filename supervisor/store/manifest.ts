@@ -31,8 +31,6 @@ const OLD_VERSION = 'snapshot';
 
 /** Manifests are a page of text; the front reads the whole file. */
 const MAX_BYTES = 256 * 1024;
-/** Brackets in brackets. */
-const MAX_DEPTH = 100;
 
 /** Null if the folder has no manifest. Both paths are real paths; no file outside `root` is read. @throws SERVE_ARCHIVE_INVALID */
 export async function readManifest(
@@ -68,8 +66,6 @@ async function textOf(
 }
 
 function objectOf(text: string, file: string, { url }: StoreQuery): Record<string, unknown> {
-  if (isDeeper(text, MAX_DEPTH))
-    throw archiveInvalid(url, `${file} is nested more than ${MAX_DEPTH} levels deep.`);
   try {
     const value = JSON.parse(text) as unknown;
     if (isObject(value)) return value;
@@ -77,17 +73,6 @@ function objectOf(text: string, file: string, { url }: StoreQuery): Record<strin
     throw archiveInvalid(url, `${file} is not JSON: ${(thrown as Error).message}`);
   }
   throw archiveInvalid(url, `${file} is not a JSON object.`);
-}
-
-/** Whether more than `levels` brackets of a JSON text are open at once. Asked first, because parsing deep JSON takes long. */
-function isDeeper(json: string, levels: number): boolean {
-  let depth = 0;
-  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"?|[[\]{}]/gs)) {
-    if (token === '[' || token === '{') depth += 1;
-    else if (token === ']' || token === '}') depth -= 1;
-    if (depth > levels) return true;
-  }
-  return false;
 }
 
 /** The relevant fields of a manifest, unchecked. */

@@ -27,8 +27,10 @@ import { locate } from './place.js';
 import {
   NOTHING_LENT,
   archiveInvalid,
+  defaultName,
   notWritten,
   releasedOnFailure,
+  stemOf,
   type StoreQuery,
   type StoredModel,
 } from './stored-model.js';
@@ -230,15 +232,6 @@ function openOwn(own: OwnFolder): string {
 function notUnpacked(url: string, thrown: unknown): unknown {
   if (thrown instanceof ArchiveProblem) return archiveInvalid(url, thrown.message, thrown);
   return (thrown as NodeJS.ErrnoException).code === undefined ? thrown : notWritten(url, thrown);
-}
-
-function stemOf(name: string): string {
-  return name.replace(/\.(?:tar\.gz|[^.]+)$/, '');
-}
-
-/** Default name of a model, with an underscore for everything except letters, digits and underscores. */
-function defaultName(stem: string): string {
-  return stem.replace(/\W/g, '_').slice(0, 128);
 }
 
 /** Whether a file may be meant as a model, even one that cannot be served, which is then reported. */

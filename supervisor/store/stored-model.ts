@@ -86,7 +86,15 @@ export function namedEntry(entries: readonly string[], name: string): string | n
 
 /** A folder may have a dot in its name: its whole name comes first. Last: how a store has it at the start without a manifest. */
 function namesOf(entry: string): [whole: string, stem: string, usual: string, underscored: string] {
-  const stem = entry.replace(/\.(?:tar\.gz|[^.]+)$/, '');
-  const underscored = stem.replace(/\W/g, '_').slice(0, 128);
-  return [entry, stem, isModelName(stem) ? stem : underscored, underscored];
+  const stem = stemOf(entry);
+  return [entry, stem, isModelName(stem) ? stem : defaultName(stem), defaultName(stem)];
+}
+
+export function stemOf(name: string): string {
+  return name.replace(/\.(?:tar\.gz|[^.]+)$/, '');
+}
+
+/** Default name of a model, with an underscore for everything except letters, digits and underscores. */
+export function defaultName(stem: string): string {
+  return stem.replace(/\W/g, '_').slice(0, 128);
 }
