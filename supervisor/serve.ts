@@ -1,6 +1,6 @@
 /** `serve()`: plans the server from the given options (`plan/`), opens its store of jobs, then the server (`server/`). */
 import { openJobStore, type JobStoreOptions } from './jobs/open-job-store.js';
-import { MAIN_FLAGS, type ListenFlags } from './options/address.js';
+import { addressFlags } from './options/address.js';
 import type { ResolvedOptions } from './options/resolve.js';
 import { OPTIONS, OPTION_NAMES } from './options/table.js';
 import type { ServeInternals, ServeOptions } from './plan/given-options.js';
@@ -31,7 +31,7 @@ function jobStoreOptions({ resolved: { options }, cwd }: ServerPlan): JobStoreOp
 
 /** Adds the name of the setting to the error of an address that cannot be opened, unless that is a flag. */
 function withPlace(error: unknown, { explicit }: ResolvedOptions): unknown {
-  const { flags = MAIN_FLAGS } = error as { flags?: ListenFlags };
+  const { flags = addressFlags() } = error as { flags?: ReturnType<typeof addressFlags> };
   const name = OPTION_NAMES.find((option) => OPTIONS[option].flag === flags.port);
   const place = name === undefined ? undefined : explicit.get(name);
   return place === undefined || place === flags.port ? error : Object.assign(error as Error, { place });

@@ -4,7 +4,7 @@ import { isatty } from 'node:tty';
 import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { watchNpmShell } from './npm-shell.js';
-import { MAIN_FLAGS, type ListenFlags } from '../options/address.js';
+import { addressFlags } from '../options/address.js';
 import type { ServerHandle } from '../server/server-handle.js';
 
 /** Exit codes of the command, for scripts and orchestrators. A test compares them with the list in docs/options.md. */
@@ -144,7 +144,7 @@ export function explainFailure(thrown: unknown): ExitReason {
   }
   const { place } = thrown as ListenError;
   const where = addressOf(thrown as ListenError) + (place === undefined ? '' : ` (${place})`);
-  const { host, port } = (thrown as ListenError).flags ?? MAIN_FLAGS;
+  const { host, port } = (thrown as ListenError).flags ?? addressFlags();
   if (code === 'EADDRINUSE') {
     printError(
       `${where} is in use by another program. Choose another with ${port}, or ${port} 0 for a free one.`,
@@ -167,7 +167,7 @@ interface ListenError {
   readonly hostname?: string;
   readonly address?: string;
   readonly port?: number;
-  readonly flags?: ListenFlags;
+  readonly flags?: ReturnType<typeof addressFlags>;
   /** The setting that contains the address, if it is not a flag. */
   readonly place?: string;
 }

@@ -1,21 +1,29 @@
 /** Measures at intervals, so that a scrape gets the last values without waiting. */
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
 import { readGpuUsage, type GpuUsage } from '../machine/nvidia-smi.js';
 import { LatestList } from '../machine/latest-list.js';
 
 const SAMPLE_MS = 10_000;
 
 /** Period of the timer that measures the delay of the event loop. */
-const RESOLUTION_MS = 10;
+export const DELAY_RESOLUTION_MS = 10;
 
-type Delay = Readonly<Record<'p50' | 'p99' | 'max', number>>;
+/** Delay of the event loop. The histogram has the times between two ticks of a timer; the excess over its period is delay. */
+export function delayOf(histogram: IntervalHistogram, fromMs: (ms: number) => number) {
+  const delay = (ns: number): number => fromMs(Math.max(0, ns / 1e6 - DELAY_RESOLUTION_MS));
+  return {
+    p50: delay(histogram.percentile(50)),
+    p99: delay(histogram.percentile(99)),
+    max: delay(histogram.max),
+  };
+}
 
 export class Sampler {
   readonly gpus = new LatestList(() => this.#readGpus());
-  readonly #histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  readonly #histogram = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
   readonly #onProblem: (problem: string) => void;
   #timer: NodeJS.Timeout | null = null;
-  #delay: Delay | null = null;
+  #delay: ReturnType<typeof delayOf> | null = null;
   #problem = '';
 
   /** `onProblem` gets the reason if the GPUs cannot be read, each time the reason changes. */
@@ -36,7 +44,7 @@ export class Sampler {
   }
 
   /** Delay of the event loop, over the last complete period, or since the start. */
-  get delaySeconds(): Delay {
+  get delaySeconds(): ReturnType<typeof delayOf> {
     return this.#delay ?? this.#readDelay();
   }
 
@@ -46,15 +54,8 @@ export class Sampler {
     this.gpus.look(performance.now());
   }
 
-  /** The histogram has the times between two ticks of a timer; the excess over its period is delay. */
-  #readDelay(): Delay {
-    const seconds = (ns: number): number => Math.max(0, ns / 1e6 - RESOLUTION_MS) / 1000;
-    const { max } = this.#histogram;
-    return {
-      p50: seconds(this.#histogram.percentile(50)),
-      p99: seconds(this.#histogram.percentile(99)),
-      max: seconds(max),
-    };
+  #readDelay(): ReturnType<typeof delayOf> {
+    return delayOf(this.#histogram, (ms) => ms / 1000);
   }
 
   async #readGpus(): Promise<readonly GpuUsage[]> {

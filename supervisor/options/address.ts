@@ -1,5 +1,6 @@
 /** Addresses to listen on: a host and a TCP port, or a unix socket. */
 import { NotAllowed, parseText, parseWhole } from './units.js';
+import type { TlsListener } from './value-forms.js';
 
 export interface Address {
   readonly host: string;
@@ -44,10 +45,8 @@ export function isSameAddress(one: Address, other: Address): boolean {
   );
 }
 
-/** The flags that set an address; the error names them if it cannot be opened. */
-export interface ListenFlags {
-  readonly host: string;
-  readonly port: string;
+/** The flags that set the address of a listener; the error names them if it cannot be opened. */
+export function addressFlags(listener: TlsListener = 'main') {
+  const prefix = listener === 'main' ? '--' : `--${listener}-`;
+  return { host: `${prefix}host`, port: `${prefix}port` };
 }
-
-export const MAIN_FLAGS: ListenFlags = { host: '--host', port: '--port' };

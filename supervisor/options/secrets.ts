@@ -9,25 +9,23 @@ import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { partsOf, NotAllowed } from './units.js';
 
-/** SHA-256 of a key. All have the same length, so a comparison reveals nothing about the key. */
-export type KeyDigest = Buffer;
-
 /** A key must fit into a header and into a comma-separated list. */
 const KEY = /^[\x21-\x2b\x2d-\x7e]{1,1024}$/;
 
-export function digestOf(key: string): KeyDigest {
+/** SHA-256 of a key. All have the same length, so a comparison reveals nothing about the key. */
+export function digestOf(key: string): Buffer {
   return hash('sha256', key, 'buffer');
 }
 
 /** Reads one or more keys from a comma-separated text or an array. @throws NotAllowed */
-export function parseKeys(raw: unknown): readonly KeyDigest[] {
+export function parseKeys(raw: unknown): readonly Buffer[] {
   return partsOf(raw, (key) => KEY.test(key), ALLOWED).map(digestOf);
 }
 
 const ALLOWED = 'one key or several, separated by commas, each of up to 1024 visible ASCII characters';
 
 /** Reads one key per line; empty lines and lines that begin with # are skipped. @throws SERVE_CONFIG with file and line, never a key */
-export function readKeyFile(path: string, folder: string): readonly KeyDigest[] {
+export function readKeyFile(path: string, folder: string): readonly Buffer[] {
   const lines = readText(path, folder)
     .replace(/^\ufeff/, '')
     .split('\n')

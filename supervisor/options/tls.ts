@@ -9,13 +9,10 @@ import { sourceNameOf, type ResolvedOptions } from './resolve.js';
 import { OPTIONS, type OptionName } from './table.js';
 import type { TlsListener } from './value-forms.js';
 
-/** Certificate and private key in PEM. */
-export interface TlsCredentials {
+/** Certificate and private key in PEM, and where they are used. */
+export interface TlsPlan {
   readonly cert: string;
   readonly key: string;
-}
-
-export interface TlsPlan extends TlsCredentials {
   readonly listeners: readonly TlsListener[];
   /** For the log; empty if there is nothing to warn of. */
   readonly warning: string;

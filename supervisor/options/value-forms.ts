@@ -42,10 +42,8 @@ function isRedisUrl(text: string): boolean {
   return hostname !== '' && /^\/?\d{0,4}$/.test(pathname) && search === '' && hash === '';
 }
 
-type Budget = { readonly bytes: number } | { readonly share: number };
-
 /** Parses `2gb`, or `50%` of what there is. @throws NotAllowed */
-export function parseBudget(raw: unknown): Budget {
+export function parseBudget(raw: unknown): { readonly bytes: number } | { readonly share: number } {
   const percent = typeof raw === 'string' ? /^(\d+(?:\.\d+)?)\s*%$/.exec(raw.trim())?.[1] : undefined;
   const share = Number(percent) / 100;
   if (percent !== undefined && share > 0 && share <= 1) return { share };
@@ -55,7 +53,7 @@ export function parseBudget(raw: unknown): Budget {
 }
 
 /** The budget of memory of this size. */
-export function bytesOf(budget: Budget, totalBytes: number): number {
+export function bytesOf(budget: ReturnType<typeof parseBudget>, totalBytes: number): number {
   return 'bytes' in budget ? budget.bytes : Math.floor(budget.share * totalBytes);
 }
 
@@ -114,11 +112,11 @@ export interface WantedModel {
   readonly url: string;
 }
 
-/** `all`: everything in the store that can be a model. */
-export type WantedModels = 'all' | readonly WantedModel[];
-
-/** Reads `all`, `none`, or `[name=]path` from a comma-separated text or an array. @throws NotAllowed */
-export function parseWantedModels(raw: unknown): WantedModels {
+/**
+ * Reads `all`, everything in the store that can be a model, `none`, or `[name=]path` from a comma-separated text or an array.
+ * @throws NotAllowed
+ */
+export function parseWantedModels(raw: unknown): 'all' | readonly WantedModel[] {
   const given: readonly unknown[] = Array.isArray(raw) ? raw : [raw];
   const texts = given.flatMap((one) => (typeof one === 'string' ? listOf(one) : ['']));
   const [only = '', ...others] = texts.map((text) => text.toLowerCase());

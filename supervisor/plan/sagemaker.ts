@@ -8,22 +8,17 @@ import { configError } from '../../protocol/errors.js';
 import type { OptionSource, ResolvedOptions, ServerOptions } from '../options/resolve.js';
 import { OPTIONS } from '../options/table.js';
 
-interface SageMakerPlan {
-  readonly app: string | null;
-  /** All that the operator has set takes precedence. */
-  readonly source: OptionSource;
-  /** Models are loaded over HTTP, by the whole paths of their folders. */
-  readonly hasWholeUrls: boolean;
-}
-
 const MULTI_MODEL = 'SAGEMAKER_MULTI_MODEL=true';
 
-/** `app`: the one that the operator has named. The options: what the operator has set. @throws SERVE_CONFIG */
+/**
+ * `app`: the one that the operator has named. The options: what the operator has set, which takes precedence over `source`.
+ * `hasWholeUrls`: models are loaded over HTTP, by the whole paths of their folders. @throws SERVE_CONFIG
+ */
 export function planSageMaker(
   app: string | null,
   { options, explicit }: ResolvedOptions,
   env: NodeJS.ProcessEnv,
-): SageMakerPlan {
+): { app: string | null; source: OptionSource; hasWholeUrls: boolean } {
   const base = resolve(env['SAGEMAKER_BASE_DIR'] || '/opt/ml');
   const port = explicit.has('port') ? options.port : 8080;
   if (env['SAGEMAKER_MULTI_MODEL'] !== 'true') {

@@ -203,8 +203,10 @@ function mayLeaveAtMs({ history, startingSinceMs }: ScalingFacts, rules: Scaling
   return sinceMs + rules.idleTimeoutMs;
 }
 
-/** Predicts how long the last call in line will have waited when it begins. */
-/** The wait with `more` workers than there are, which would be spawned now if none stands by. */
+/**
+ * Predicts how long the last call in line will have waited when it begins, with `more` workers than there are, which would be
+ * spawned now if none stands by.
+ */
 function predictLastWait(facts: ScalingFacts, rules: ScalingRules, more: number): number {
   const { nowMs, line, history, standing = 0 } = facts;
   const { calls, lastSinceMs, lastUntilMs } = line as NonNullable<typeof line>;

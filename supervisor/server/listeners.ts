@@ -12,8 +12,8 @@ import { InputTurns } from '../http/socket/input-turns.js';
 import { listen, warnOfOpenFiles, type Listening } from '../http/socket/listen.js';
 import { WatchedResponse, responsesOf, type UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { Log } from '../observe/log.js';
-import { MAIN_FLAGS, type Address, type ListenFlags } from '../options/address.js';
-import type { TlsCredentials } from '../options/tls.js';
+import { addressFlags, type Address } from '../options/address.js';
+import type { TlsPlan } from '../options/tls.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import type { AnswerCounts } from '../status/answer-counts.js';
 import type { Addresses } from '../status/banner.js';
@@ -21,18 +21,12 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Closing } from './host/closing.js';
 
-const FLAGS: Readonly<Record<Listener, ListenFlags>> = {
-  main: MAIN_FLAGS,
-  management: { host: '--management-host', port: '--management-port' },
-  metrics: { host: '--metrics-host', port: '--metrics-port' },
-};
-
 export class Listeners {
   /** Finds the paths of a route; none until requests are answered. */
   findPaths: FindCallPaths = () => [];
   readonly #plan: ServerPlan;
   /** Creates a server that does not listen yet. */
-  readonly #newServer: (handler: LateHandler, tls: TlsCredentials | null) => HttpServer;
+  readonly #newServer: (handler: LateHandler, tls: TlsPlan | null) => HttpServer;
   readonly #open = new Map<Listener, Listening & { readonly handler: LateHandler }>();
 
   constructor(plan: ServerPlan, unsent: UnsentAnswers, answers: AnswerCounts, log: Log) {
@@ -72,7 +66,7 @@ export class Listeners {
       const listening = await listen(server, host, port, { isPrivate: listener !== 'main', isTls });
       this.#open.set(listener, { ...listening, handler });
     } catch (error) {
-      throw Object.assign(error as Error, { flags: FLAGS[listener] });
+      throw Object.assign(error as Error, { flags: addressFlags(listener) });
     }
   }
 

@@ -8,18 +8,14 @@ import type { Model } from '../models/model.js';
 
 export class AnswerCounts implements RequestObserver {
   readonly #observers: Partial<RequestObserver>[] = [];
-  readonly #replies = new Map<string, number>();
+  /** Number of answers to calls so far, by `ok` or error code. */
+  readonly replies = new Map<string, number>();
   /** Recent calls by model, for the management pages. */
   readonly recent = new RecentCalls();
 
   /** The observer gets every outcome from now on, if it does not get them already. */
   tell(observer: Partial<RequestObserver>): void {
     if (!this.#observers.includes(observer)) this.#observers.push(observer);
-  }
-
-  /** Number of answers to calls so far, by `ok` or error code. */
-  get replies(): ReadonlyMap<string, number> {
-    return this.#replies;
   }
 
   settled(request: CountedRequest, call: Call, status: number, error: ServeError | null): void {
@@ -55,7 +51,7 @@ export class AnswerCounts implements RequestObserver {
   }
 
   #count(outcome: string): void {
-    this.#replies.set(outcome, (this.#replies.get(outcome) ?? 0) + 1);
+    this.replies.set(outcome, (this.replies.get(outcome) ?? 0) + 1);
   }
 }
 

@@ -15,12 +15,10 @@ import type { Models, Registered } from '../models/models.js';
 import type { ServerStatus } from './server-status.js';
 import type { ModelRecord, ProcessRecord } from '../http/request/model-management.js';
 import { residentBytes } from '../machine/processes.js';
+import { delayOf } from '../metrics/sampler.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { Slot } from '../slots/slot.js';
 import type { RecentCalls } from './answer-counts.js';
-
-/** Period of the timer that measures the delay of the event loop. */
-export const DELAY_RESOLUTION_MS = 10;
 
 /** The parts of a server that its status is about. */
 export interface StatusSources {
@@ -63,7 +61,7 @@ export function serverStatus(
     jobs: jobsStatus(jobs.guard, showsWords),
     front: {
       rssBytes: process.memoryUsage.rss(),
-      eventLoopDelayMs: delayStatus(facts.eventLoopDelay),
+      eventLoopDelayMs: delayOf(facts.eventLoopDelay, (ms) => Number(ms.toFixed(2))),
     },
   };
 }
@@ -82,29 +80,17 @@ export function describeModels(registry: StatusSources['registry'], showsWords: 
   return registry.describe().map((registered) => modelStatus(registered, showsWords));
 }
 
-/** The histogram has the times between two ticks of a timer; the delay is the time beyond its period. */
-function delayStatus(delay: IntervalHistogram): ServerStatus['front']['eventLoopDelayMs'] {
-  const ms = (ns: number): number => Number(Math.max(0, ns / 1e6 - DELAY_RESOLUTION_MS).toFixed(2));
-  return { p50: ms(delay.percentile(50)), p99: ms(delay.percentile(99)), max: ms(delay.max) };
-}
-
 /**
  * Builds the record of a model, without the workers that stand by. Reads the memory of each of its processes from the
  * system. Without `showsWords`, the app's words are left out.
  */
 export function modelRecord(registered: Registered, recent: RecentCalls, showsWords: boolean): ModelRecord {
   const { model, isLeaving } = registered;
-  const { spec, options } = model;
   const serving = model.crew.all.filter((slot) => !model.crew.standbys.includes(slot));
   const processes = serving.flatMap((slot) => slotProcesses(slot, isLeaving, showsWords));
   return {
     ...modelStatus(registered, showsWords),
-    url: spec.url,
-    readyWorkers: processes.filter((one) => one.state === 'ready').length,
-    batchSize: options.batchSize,
-    maxBatchDelayMs: options.maxBatchDelay,
-    runTimeoutMs: options.runTimeout,
-    initTimeoutMs: options.initTimeout,
+    model,
     recentCalls: recent.of(model),
     processes,
   };

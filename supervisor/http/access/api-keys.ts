@@ -1,14 +1,14 @@
 /** Checks API keys. Several keys are valid at once, so that one can replace another. */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { digestOf, type KeyDigest } from '../../options/secrets.js';
+import { digestOf } from '../../options/secrets.js';
 
 export class ApiKeys {
   /** False if no keys are configured: then every client may call. */
   readonly required: boolean;
-  readonly #digests: readonly KeyDigest[];
+  readonly #digests: readonly Buffer[];
 
-  constructor(digests: readonly KeyDigest[]) {
+  constructor(digests: readonly Buffer[]) {
     this.required = digests.length > 0;
     this.#digests = digests;
   }

@@ -91,6 +91,12 @@ export function methodMistake({ request: { method, url } }: RequestContext, meth
   return new ServeError('SERVE_METHOD_NOT_ALLOWED', `${writtenPath(url)} takes ${methods}, not ${method}.`);
 }
 
+/** Returns the error in these words, if a model or its version was not found. */
+export function rewordNotFound(error: ServeError, noModel: string, noVersion: string): ServeError {
+  if (error.code === 'SERVE_MODEL_NOT_FOUND') return new ServeError(error.code, noModel);
+  return error.code === 'SERVE_VERSION_NOT_FOUND' ? new ServeError(error.code, noVersion) : error;
+}
+
 /** Refuses a method that a path with these does not take. */
 export function wrongMethod(
   context: RequestContext,

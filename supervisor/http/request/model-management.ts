@@ -2,22 +2,15 @@
  * The interfaces by which management dialects change models, and register and load those of the store. A dialect checks what
  * is asked in its own terms. `server/models/admin.ts` and `store-loads.ts` implement them.
  */
+import type { Model } from '../../models/model.js';
 import type { Accepted, FullModelRef, ModelRef, WorkerBounds } from '../../models/models.js';
 import type { OptionSource } from '../../options/resolve.js';
 import type { ModelStatus, WorkerStatus } from '../../models/model-status.js';
+import type { StoreQuery } from '../../store/stored-model.js';
 
 /** A model of the store and the settings to register it with. */
-export interface NewModel {
-  /** Path in the store, or a web address. */
-  readonly url: string;
-  /** Default: the name in its manifest, else that of its file. */
-  readonly name?: string;
-  /** `file`, `file:function` or `file:Class`; default: the one in its manifest, else a file with a usual name. */
-  readonly handler?: string;
-  readonly runtime?: string;
+export interface NewModel extends Omit<StoreQuery, 'mayGoUnnamed'> {
   readonly options: OptionSource;
-  /** Aborts download and unpacking when the client disconnects. A model that was unpacked already is registered nevertheless. */
-  readonly signal?: AbortSignal;
 }
 
 /** One process of a model, or a slot that has none at the moment. */
@@ -33,13 +26,7 @@ export interface ProcessRecord extends Pick<WorkerStatus, 'index' | 'pid' | 'dev
 
 /** One version of a model now: its status and the further fields of management pages. */
 export interface ModelRecord extends ModelStatus {
-  /** The `url` of its registration; the path of its app if it is not from the store. */
-  readonly url: string;
-  readonly readyWorkers: number;
-  readonly batchSize: number;
-  readonly maxBatchDelayMs: number;
-  readonly runTimeoutMs: number;
-  readonly initTimeoutMs: number;
+  readonly model: Model;
   /** Calls of the last ten minutes; `rejected` counts the ones that were answered with 503. */
   readonly recentCalls: { readonly requests: number; readonly rejected: number };
   readonly processes: readonly ProcessRecord[];

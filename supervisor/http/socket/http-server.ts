@@ -13,7 +13,7 @@ import {
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
-import type { TlsCredentials } from '../../options/tls.js';
+import type { TlsPlan } from '../../options/tls.js';
 import { awaitingContinue } from './receive-body.js';
 import { discardRest, type Failure } from './refuse.js';
 import { JoinedRequest } from './joined-request.js';
@@ -55,7 +55,7 @@ export function createHttpServer(
   late: LateHandler,
   Response: typeof ServerResponse,
   turns: InputTurns,
-  tls: TlsCredentials | null = null,
+  tls: Pick<TlsPlan, 'cert' | 'key'> | null = null,
 ): Server {
   const options = optionsOf(headerTimeoutMs, Response);
   const server =
@@ -286,7 +286,7 @@ const CIPHERS = [
  */
 function createTlsServer(
   options: ServerOptions,
-  { cert, key }: TlsCredentials,
+  { cert, key }: Pick<TlsPlan, 'cert' | 'key'>,
   handshakeMs: number,
   onPlain: (socket: Socket) => void,
 ): Server {

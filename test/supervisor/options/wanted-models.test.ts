@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseWantedModels, type WantedModels } from '../../../supervisor/options/value-forms.js';
+import { parseWantedModels } from '../../../supervisor/options/value-forms.js';
 import { NotAllowed } from '../../../supervisor/options/units.js';
 
-const READ: readonly (readonly [given: unknown, read: WantedModels])[] = [
+const READ: readonly (readonly [given: unknown, read: ReturnType<typeof parseWantedModels>])[] = [
   ['all', 'all'],
   [' ALL ', 'all'],
   [['All'], 'all'],

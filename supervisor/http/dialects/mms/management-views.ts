@@ -33,7 +33,7 @@ function listed(all: readonly ModelRecord[], pattern: string): { modelName: stri
   return [...byName.values()]
     .filter(({ name }) => matchesPattern(name, pattern))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .map(({ name, url }) => ({ modelName: name, modelUrl: url }));
+    .map(({ name, model }) => ({ modelName: name, modelUrl: model.spec.url }));
 }
 
 /** `GET /models/{model}` and `/models/{model}/{version}`; without a version the default one. @throws as `find` does */
@@ -63,19 +63,20 @@ function versionsOf(all: readonly ModelRecord[], name: string): ModelRecord[] {
 }
 
 function modelView(record: ModelRecord): object {
-  const { queue } = record;
+  const { queue, model } = record;
+  const { batchSize, maxBatchDelay, runTimeout, initTimeout } = model.options;
   const waitingCalls = queue.waiting + queue.arriving;
   return {
     modelName: record.name,
     modelVersion: record.version,
-    modelUrl: record.url,
+    modelUrl: model.spec.url,
     runtime: record.runtime,
     minWorkers: record.minWorkers,
     maxWorkers: record.maxWorkers,
-    batchSize: record.batchSize,
-    maxBatchDelay: record.maxBatchDelayMs,
-    responseTimeout: Math.ceil(record.runTimeoutMs / 1000),
-    startupTimeout: Math.floor(record.initTimeoutMs / 1000),
+    batchSize,
+    maxBatchDelay,
+    responseTimeout: Math.ceil(runTimeout / 1000),
+    startupTimeout: Math.floor(initTimeout / 1000),
     loadedAtStartup: record.loadedAtStartup,
     defaultVersion: record.isDefaultVersion,
     status: statusOf(record),
@@ -92,11 +93,12 @@ function modelView(record: ModelRecord): object {
   };
 }
 
-function statusOf(record: ModelRecord): string {
-  if (record.state === 'unloading') return 'UNLOADING';
-  const needsNone = record.state === 'idle' || record.state === 'unloaded';
-  if (hasItsWorkers(record.readyWorkers, record.minWorkers, needsNone)) return 'Healthy';
-  return record.readyWorkers > 0 ? 'Partial Healthy' : 'Unhealthy';
+function statusOf({ state, minWorkers, processes }: ModelRecord): string {
+  if (state === 'unloading') return 'UNLOADING';
+  const ready = processes.filter((one) => one.state === 'ready').length;
+  const needsNone = state === 'idle' || state === 'unloaded';
+  if (hasItsWorkers(ready, minWorkers, needsNone)) return 'Healthy';
+  return ready > 0 ? 'Partial Healthy' : 'Unhealthy';
 }
 
 function workerView(worker: ProcessRecord): object {

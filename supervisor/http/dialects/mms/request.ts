@@ -9,6 +9,7 @@ import type { ModelRef, Models } from '../../../models/models.js';
 import { findModel } from '../../call/find-model.js';
 import { parseJson, readSmallBody, type RequestContext } from '../../request/request-context.js';
 import { queryOf, writtenPath } from '../../socket/request-facts.js';
+import { rewordNotFound } from '../dialect.js';
 
 /**
  * Returns the segments of the path. It is percent-decoded as a whole, so that an encoded slash splits it too; empty
@@ -60,14 +61,8 @@ export function isModel(models: Models, name: string): boolean {
 
 /** Returns the error with Multi Model Server's message, if a model or its version was not found. */
 export function notFound(error: ServeError, { name, version = '' }: ModelRef): ServeError {
-  switch (error.code) {
-    case 'SERVE_MODEL_NOT_FOUND':
-      return new ServeError(error.code, `Model not found: ${name}`);
-    case 'SERVE_VERSION_NOT_FOUND':
-      return new ServeError(error.code, `Model version: ${version} does not exist for model: ${name}`);
-    default:
-      return error;
-  }
+  const noVersion = `Model version: ${version} does not exist for model: ${name}`;
+  return rewordNotFound(error, `Model not found: ${name}`, noVersion);
 }
 
 /** Does something with a model; an error about an unknown one gets the message of Multi Model Server. */

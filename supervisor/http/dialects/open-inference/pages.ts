@@ -8,6 +8,7 @@ import type { AnswerContext, WriteAnswer } from '../../answer/koa-answers.js';
 import { awaitInfo } from '../../call/await-app.js';
 import { findModel, modelNames } from '../../call/find-model.js';
 import type { RequestContext, CallFigures } from '../../request/request-context.js';
+import { rewordNotFound } from '../dialect.js';
 
 /** The parameters of a path. */
 export type PathParams = Readonly<Record<string, string>>;
@@ -37,17 +38,8 @@ function calledVersions(context: RequestContext, params: PathParams): Model[] {
 
 /** Returns the error with Triton's words, which clients look for, if a model or its version was not found. */
 export function notFound(error: ServeError, { name, version = '' }: ModelRef): ServeError {
-  switch (error.code) {
-    case 'SERVE_MODEL_NOT_FOUND':
-      return new ServeError(error.code, `Request for unknown model: '${name}' is not found`);
-    case 'SERVE_VERSION_NOT_FOUND':
-      return new ServeError(
-        error.code,
-        `Request for unknown model: '${name}' version ${version} is not found`,
-      );
-    default:
-      return error;
-  }
+  const unknown = `Request for unknown model: '${name}'`;
+  return rewordNotFound(error, `${unknown} is not found`, `${unknown} version ${version} is not found`);
 }
 
 const EXTENSIONS = ['binary_tensor_data', 'model_configuration', 'parameters', 'statistics'];

@@ -12,12 +12,12 @@ import {
 import { refuse } from '../../../../supervisor/http/socket/refuse.js';
 import { InputTurns } from '../../../../supervisor/http/socket/input-turns.js';
 import { eventually } from '../../../helpers/server.js';
-import type { TlsCredentials } from '../../../../supervisor/options/tls.js';
+import type { TlsPlan } from '../../../../supervisor/options/tls.js';
 
 type Handle = HttpHandler['request'];
 
 interface Options {
-  readonly tls?: TlsCredentials;
+  readonly tls?: Pick<TlsPlan, 'cert' | 'key'>;
   readonly turns?: InputTurns;
   /** Called for each request that asks for another protocol, which is declined. */
   readonly onUpgrade?: () => void;
