@@ -88,7 +88,7 @@ class Senders(unittest.TestCase):
         socket = socket_of(channel, waits)
 
         def send_another() -> None:
-            socket.grant(2 * MAX_FRAGMENT_BYTES)
+            socket.credit.grant(2 * MAX_FRAGMENT_BYTES)
             with self.assertRaises(ClosedSocket):
                 socket.send("another")
 

@@ -36,17 +36,13 @@ class RequestProperties(dict):  # type: ignore[type-arg]
         return self[key] if key in self else default
 
 
-def _no_fields() -> Mapping[str, str]:
-    return {}
-
-
 class RequestProcessor:
     """The headers of a request, and the status and headers of its answer."""
 
     def __init__(
         self,
         request_header: Mapping[str, str],
-        field_types: Callable[[], Mapping[str, str]] = _no_fields,
+        field_types: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._request_header = request_header
         self._field_types = field_types

@@ -15,14 +15,14 @@ class Endpoint(NamedTuple):
     kind: str
     input: str
     """`json`: the route takes JSON only. `any`: any body, read by its content type."""
-    forms: bool
-    text: bool
-    legacy: bool
-    """A handler of Potassium up to 0.0.4: JSON in, JSON out."""
-    batch: bool
-    """`run` takes a list of requests, and returns one of answers."""
-    webhook: Optional[str]
     run: Callable[..., Any]
+    forms: bool = False
+    text: bool = False
+    legacy: bool = False
+    """A handler of Potassium up to 0.0.4: JSON in, JSON out."""
+    batch: bool = False
+    """`run` takes a list of requests, and returns one of answers."""
+    webhook: Optional[str] = None
     repeat: RepeatOptions = RepeatOptions()
     schema: Any = None
     """The type of the input, such as a model of pydantic; None: any."""
@@ -72,9 +72,5 @@ def declared_endpoint(
     body = "any" if raw or forms or text else "json"
     webhook = None if result_webhook is None else checked_url(result_webhook)
     repeat = repeat_options(repeatable, attempts, where)
-    return Endpoint(kind, body, forms, text, False, batch, webhook, missing, repeat, input, output)
-
-
-def legacy_endpoint(run: Callable[..., Any]) -> Endpoint:
-    """The one handler of an app of Potassium up to 0.0.4, which takes any content type."""
-    return Endpoint("handler", "any", False, False, True, False, None, run)
+    is_legacy = False
+    return Endpoint(kind, body, missing, forms, text, is_legacy, batch, webhook, repeat, input, output)

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, TypeVar, Union
 
 from banana_worker.in_worker import is_started_by_app, serve_in_worker
 from banana_worker.protocol.tables import RESERVED_PATHS, RESERVED_PREFIXES
 from banana_worker.stand_in import names_of_module
 
-from .definition import Definition, declared_endpoint, legacy_endpoint
+from .definition import Definition, Endpoint, declared_endpoint
 from .exceptions import InvalidEndpointTypeException, RouteAlreadyInUseException
 from .hooks import checked_url
 
@@ -88,9 +88,8 @@ class Potassium:
         if callable(route):
             return self._legacy_handler(route)
         _warn_of(f"handler({route!r})", [] if gpu is _NOT_GIVEN else ["gpu"])
-        options = dict(raw=raw, forms=forms, text=text, batch=batch, repeatable=repeatable, attempts=attempts)
-        options.update(input=input, output=output)
-        return self._register("handler", path or route, options)
+        options = dict(repeatable=repeatable, attempts=attempts, input=input, output=output)
+        return self._register("handler", path or route, raw=raw, forms=forms, text=text, batch=batch, **options)
 
     def background(
         self,
@@ -109,12 +108,12 @@ class Potassium:
         """A route that answers at once, and runs after that. The options are as for `handler`. Raises
         RouteAlreadyInUseException."""
         _warn_of(f"background({route!r})", [] if gpu is _NOT_GIVEN else ["gpu"])
-        options = dict(raw=raw, forms=forms, text=text, repeatable=repeatable, attempts=attempts, input=input)
-        return self._register("background", path or route, dict(options, result_webhook=result_webhook))
+        options = dict(repeatable=repeatable, attempts=attempts, input=input, result_webhook=result_webhook)
+        return self._register("background", path or route, raw=raw, forms=forms, text=text, **options)
 
     def async_handler(self, route: str = "/", result_webhook: Optional[str] = None) -> Callable[[F], F]:
         """`background`, as Potassium 0.0.5 to 0.0.8 called it."""
-        return self._register("background", route, {"result_webhook": result_webhook})
+        return self._register("background", route, result_webhook=result_webhook)
 
     def websocket(self, route: str = "/", *, path: Optional[str] = None) -> Callable[[F], F]:
         """A WebSocket: the function exchanges messages with one client, `request.ws`, and has the worker to itself
@@ -122,7 +121,7 @@ class Potassium:
 
         Then the connection is closed. Raises RouteAlreadyInUseException.
         """
-        return self._register("websocket", path or route, {"raw": True})
+        return self._register("websocket", path or route, raw=True)
 
     def result_webhook(self, url: str) -> Callable[[F], F]:
         """Posts the JSON answer of every handler that succeeds to this address. The last call wins."""
@@ -194,10 +193,10 @@ class Potassium:
         taken = self.definition.endpoints.get("/")
         if taken is not None and not taken.legacy:
             raise RouteAlreadyInUseException("/")
-        self.definition.endpoints["/"] = legacy_endpoint(func)
+        self.definition.endpoints["/"] = Endpoint("handler", "any", legacy=True, run=func)
         return func
 
-    def _register(self, kind: str, route: object, options: Dict[str, Any]) -> Callable[[F], F]:
+    def _register(self, kind: str, route: object, **options: Any) -> Callable[[F], F]:
         path = self._free_path(route)
         endpoint = declared_endpoint(kind, path, **options)
         # As with Potassium's decorator, the route is taken from now on, even if no function follows.

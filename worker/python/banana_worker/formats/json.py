@@ -48,8 +48,7 @@ def read_json(
         check_depth(text)
         return _decode(text, decoder)
     except (ValueError, RecursionError) as cause:
-        message = f"{what} is not valid JSON: {as_sentence(_reason_of(cause))}"
-        raise bad_body(message) from cause
+        raise bad_body(f"{what} is not valid JSON: {as_sentence(_reason_of(cause))}") from cause
 
 
 def _decode(text: str, decoder: json.JSONDecoder) -> object:

@@ -4,21 +4,19 @@ whole body; and back, the result of an item to the bytes of its answer."""
 from __future__ import annotations
 
 import json
-from typing import Any, List, Tuple, Union
+from typing import Any, List, Tuple
 
 from mms.context import ItemPart, ReadItem
 
 from banana_worker.formats import format_named
 from banana_worker.formats.form import form_pairs
 from banana_worker.formats.json import read_json
+from banana_worker.process.outgoing import BytesLike
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
 from banana_worker.text.header_params import media_type
 from banana_worker.text.charsets import utf8
 from banana_worker.values.json_encoding import indented_json_bytes
-
-BytesLike = Union[bytes, bytearray, memoryview]
-
 
 # A dialect whose bodies are JSON sends an empty body for no value.
 _NO_VALUE = ItemPart("body", None, "application/json", b"null")

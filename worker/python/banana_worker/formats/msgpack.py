@@ -18,8 +18,7 @@ def read(body: bytes, call: Call) -> object:
     try:
         return read_value(body)
     except ValueError as cause:
-        message = f"The body is not valid MessagePack: {as_sentence(str(cause))}"
-        raise bad_body(message) from cause
+        raise bad_body(f"The body is not valid MessagePack: {as_sentence(str(cause))}") from cause
 
 
 def write(value: object, call: Call) -> Tuple[str, bytes]:

@@ -36,8 +36,7 @@ def read(body: bytes, call: Call) -> Dict[str, Union[Field, List[Field]]]:
     try:
         return collect_fields(_fields_of(body, call.content_type))
     except ValueError as cause:
-        message = f"The multipart body could not be read: {as_sentence(str(cause))}"
-        raise bad_body(message) from cause
+        raise bad_body(f"The multipart body could not be read: {as_sentence(str(cause))}") from cause
 
 
 def _fields_of(body: bytes, content_type: str) -> Iterator[Tuple[str, Field]]:

@@ -15,7 +15,7 @@ from banana_worker.formats.tensors.elements import bytes_of_tensor, elements_tex
 from banana_worker.formats.tensors.outputs import outputs_of
 from banana_worker.formats.tensors.request import InferRequest, check_inputs, read_request
 from banana_worker.protocol.errors import bad_body, output_invalid, refusal
-from banana_worker.protocol.messages import Call
+from banana_worker.protocol.messages import Call, header_lines
 from banana_worker.values.json_encoding import json_bytes, json_text
 from banana_worker.values.tensor import Signature, Tensor, shown
 
@@ -71,16 +71,13 @@ class Exchange(AnyExchange):
 
 def _json_bytes_of(headers: str) -> Optional[int]:
     """None without the header. @raises ServeError SERVE_BAD_BODY if it is no length"""
-    lines = headers.split("\n") if headers else []
-    name = _JSON_BYTES_HEADER.lower()
-    values = [value for other, value in zip(lines[::2], lines[1::2]) if other.lower() == name]
+    values = [value for name, value in header_lines(headers) if name.lower() == _JSON_BYTES_HEADER.lower()]
     if not values:
         return None
     text = ", ".join(values)
     if _LENGTH.match(text):
         return int(text)
-    message = f"{_JSON_BYTES_HEADER} must be a whole number of bytes, not {json.dumps(text[:60])}."
-    raise bad_body(message)
+    raise bad_body(f"{_JSON_BYTES_HEADER} must be a whole number of bytes, not {json.dumps(text[:60])}.")
 
 
 def write_answer(

@@ -94,8 +94,7 @@ def checked_headers(headers: str, content_type: str) -> str:
     size = len(headers) + len(content_type)
     if size <= _MAX_HEADER_CHARS:
         return headers
-    message = f"The model's response headers are {size} characters; {_MAX_HEADER_CHARS} are allowed."
-    raise output_invalid(message)
+    raise output_invalid(f"The model's response headers are {size} characters; {_MAX_HEADER_CHARS} are allowed.")
 
 
 def assert_no_error(answer: Reply) -> None:

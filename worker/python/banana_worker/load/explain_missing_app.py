@@ -18,21 +18,20 @@ from banana_worker.standard_modules import import_standard
 _CLOSE = re.compile(r"infer|predict|handler|run|generate|forward|main", re.IGNORECASE)
 
 
-def not_loadable(path: str) -> Optional[StartFailure]:
-    """Checks the path before it is loaded, because nothing else has. None if it may be loaded."""
+def check_loadable(path: str) -> None:
+    """Called before the file is loaded, because nothing else has checked its path. @raises StartFailure"""
     folder, name = os.path.split(path)
     if os.path.isfile(folder):
-        return StartFailure(f"{folder}: the model is this file, but its handler names another one, {name}.")
+        raise StartFailure(f"{folder}: the model is this file, but its handler names another one, {name}.")
     if os.path.isdir(path):
-        return StartFailure(
+        raise StartFailure(
             f"{path}: it is not clear which file is the handler. Name it at the registration"
             " (handler=file:function), or name the file app.py."
         )
     if not os.path.exists(path):
-        return StartFailure(f"{path}: no such file. Check the path and its extension.")
+        raise StartFailure(f"{path}: no such file. Check the path and its extension.")
     if not os.access(path, os.R_OK):
-        return StartFailure(f"{path}: the file cannot be read: the server's user has no permission for it.")
-    return None
+        raise StartFailure(f"{path}: the file cannot be read: the server's user has no permission for it.")
 
 
 def missing_inference(path: str, module: types.ModuleType) -> StartFailure:

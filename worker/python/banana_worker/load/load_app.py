@@ -12,7 +12,7 @@ from banana_worker.adapters.functions import runs_in_event_loop
 from banana_worker.adapters.potassium_app import from_potassium_app
 from banana_worker.failures.app_function import WrongFunction, place_of
 from banana_worker.load.explain_load_error import StartFailure, explain_own_mms, locate_text
-from banana_worker.load.explain_missing_app import hint_misnamed, missing_handler, not_loadable
+from banana_worker.load.explain_missing_app import check_loadable, hint_misnamed, missing_handler
 from banana_worker.load.load_module import Imported, Loader, load_module
 from banana_worker.protocol.messages import StartSpec
 from banana_worker.run.loaded_app import LoadedApp
@@ -27,9 +27,7 @@ def load_app(spec: StartSpec, loaders: Mapping[str, Loader] = _LOADERS) -> Loade
 
     @raises StartFailure with file, line, cause and cure
     """
-    mistake = not_loadable(spec.app)
-    if mistake is not None:
-        raise mistake
+    check_loadable(spec.app)
     if spec.service is not None:
         _log_from_info()
     imported = loaders.get(os.path.splitext(spec.app)[1], load_module)(spec)

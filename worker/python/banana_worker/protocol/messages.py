@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Mapping, NamedTuple, Optional, Union
+from typing import List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from banana_worker.protocol.tables import MAX_CONCURRENCY
 
@@ -39,6 +39,12 @@ class Call(NamedTuple):
     # Id of the job of which the call is an attempt, and the number of the attempt; empty if its client waits.
     job_id: str = ""
     job_attempt: int = 0
+
+
+def header_lines(headers: str) -> List[Tuple[str, str]]:
+    """Names and values of headers as the wire has them."""
+    parts = headers.split("\n") if headers else []
+    return list(zip(parts[::2], parts[1::2]))
 
 
 class ServiceSource(NamedTuple):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple, Union
 
 from banana_worker.formats import BY_ACCEPT, AnyExchange, format_named
+from banana_worker.process.outgoing import BytesLike
 from banana_worker.protocol.messages import Call
 from banana_worker.formats.reply import (
     BytesBody,
@@ -30,8 +31,6 @@ from banana_worker.reply.stream import (
 from banana_worker.standard_modules import import_standard
 from banana_worker.values.conversions import PNG_TYPE, is_image, png_bytes
 from banana_worker.values.json_encoding import json_bytes
-
-BytesLike = Union[bytes, bytearray, memoryview]
 
 
 class WholeAnswer(NamedTuple):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json as json_codec
-from typing import Any, AsyncIterable, Dict, Iterable, List, Mapping, NoReturn, Optional, Tuple, Union
+from typing import Any, AsyncIterable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
-from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.errors import output_invalid
 from banana_worker.formats.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody, checked_headers
 from banana_worker.text.charsets import utf8
 
@@ -14,6 +14,7 @@ HeaderValue = Union[str, List[str], Tuple[str, ...]]
 
 CONTENT_TYPE = "Content-Type"
 JSON_TYPE = "application/json"
+_BYTES_TYPE = "application/octet-stream"
 
 
 # Stands for a missing JSON, because None is a value.
@@ -98,9 +99,9 @@ Response.__module__ = "potassium.types"
 def reply_of_response(response: Response) -> Reply:
     """The reply that it describes. @raises TypeError, ValueError or ServeError if it cannot be sent"""
     status = checked_status(response.status)
-    body = _body_of(response)
+    body, usual_type = _body_of(response)
     content_type, headers = _headers_of(response.headers)
-    return Reply(ReplyHead(status, content_type or _type_of(response), headers), body)
+    return Reply(ReplyHead(status, content_type or usual_type, headers), body)
 
 
 def may_answer_several(response: Response) -> bool:
@@ -109,32 +110,24 @@ def may_answer_several(response: Response) -> bool:
     return response.status >= 400 and is_whole
 
 
-def _body_of(response: Response) -> Any:
+def _body_of(response: Response) -> Tuple[Any, str]:
+    """The body, and its content type if the headers name none."""
     if response.is_json:
-        return JsonBody(response.json)
+        return JsonBody(response.json), JSON_TYPE
     body = response.body
     if body is None:
-        return BytesBody(b"")
+        return BytesBody(b""), ""
     if isinstance(body, str):
-        return BytesBody(utf8(body))
+        return BytesBody(utf8(body)), "text/plain; charset=utf-8"
     if isinstance(body, (bytes, bytearray, memoryview)):
-        return BytesBody(bytes(body))
+        return BytesBody(bytes(body)), _BYTES_TYPE
     if hasattr(body, "__aiter__"):
-        return StreamBody(body.__aiter__())
+        return StreamBody(body.__aiter__()), _BYTES_TYPE
     if isinstance(body, dict) or not hasattr(body, "__iter__"):
         raise TypeError(
             f"Potassium Response object body must be bytes, text, or an iterable of them, not {type(body).__name__}"
         )
-    return StreamBody(iter(body))
-
-
-def _type_of(response: Response) -> str:
-    """The content type, if the headers name none."""
-    if response.is_json:
-        return JSON_TYPE
-    if response.body is None:
-        return ""
-    return "text/plain; charset=utf-8" if isinstance(response.body, str) else "application/octet-stream"
+    return StreamBody(iter(body)), _BYTES_TYPE
 
 
 def _headers_of(headers: Dict[str, Any]) -> Tuple[str, str]:
@@ -145,17 +138,11 @@ def _headers_of(headers: Dict[str, Any]) -> Tuple[str, str]:
         for each in value if isinstance(value, (list, tuple)) else (value,):
             text = str(each)
             if "\n" in name or "\r" in name or "\n" in text or "\r" in text:
-                _refuse_header(name)
+                # It would end the header and begin another one.
+                given = json_codec.dumps(name[:100], ensure_ascii=False)
+                raise output_invalid(f"The model's response header {given} has a line break in it.")
             if name.lower() == "content-type":
                 content_type = text
             else:
                 lines += (name, text)
     return content_type, checked_headers("\n".join(lines), content_type)
-
-
-def _refuse_header(name: str) -> NoReturn:
-    """A line break would end the header and begin another one."""
-    raise ServeError(
-        "SERVE_OUTPUT_INVALID",
-        f"The model's response header {json_codec.dumps(name[:100], ensure_ascii=False)} has a line break in it.",
-    )

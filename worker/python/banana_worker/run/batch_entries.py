@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, List, Optional, Tuple, TypeVar
 
 from banana_worker.failures.sentences import kind_of
-from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.errors import output_invalid
 
 Item = TypeVar("Item")
 
@@ -19,11 +19,8 @@ def entries_of(returned: Any, calls: int) -> List[Any]:
     if entries is not None:
         return entries
     given = kind_of(returned) if count is None or count == calls else _counted(count, "entry", "entries")
-    raise ServeError(
-        "SERVE_OUTPUT_INVALID",
-        "The model's batch function returned %s for %s; it must return a list with one entry per call, in the same order."
-        % (given, _counted(calls, "call", "calls")),
-    )
+    returned_for = "The model's batch function returned %s for %s" % (given, _counted(calls, "call", "calls"))
+    raise output_invalid(returned_for + "; it must return a list with one entry per call, in the same order.")
 
 
 def _count_of(returned: Any) -> Optional[int]:

@@ -7,7 +7,7 @@ import threading
 from types import MappingProxyType
 from typing import Dict, List, NamedTuple, Optional, TYPE_CHECKING
 
-from banana_worker.protocol.messages import Call
+from banana_worker.protocol.messages import Call, header_lines
 from banana_worker.report.progress import Progress, report_of
 
 if TYPE_CHECKING:
@@ -208,8 +208,7 @@ class CallContext:
 
 def _header_dict(lines: str) -> Dict[str, str]:
     headers: Dict[str, str] = {}
-    parts = lines.split("\n") if lines else []
-    for name, value in zip(parts[::2], parts[1::2]):
+    for name, value in header_lines(lines):
         key = name.lower()
         headers[key] = "%s, %s" % (headers[key], value) if key in headers else value
     return headers

@@ -34,7 +34,7 @@ class CallSocket:
         self._channel = channel
         self._waits = waits
         self._id = call_id
-        self._credit = Credit(window_bytes)
+        self.credit = Credit(window_bytes)
         self._parts: List[bytes] = []
         # Messages, and the credit that taking each gives back: that of its last part.
         self._inbox: Deque[Tuple[Message, int]] = collections.deque()
@@ -58,7 +58,7 @@ class CallSocket:
     @property
     def cancelled(self) -> bool:
         """True once the client has left."""
-        return self._credit.cancelled
+        return self.credit.cancelled
 
     def receive(self) -> Optional[Message]:
         """Waits for the client's next message, in order; returns None once the client has left, or `close` was
@@ -113,7 +113,7 @@ class CallSocket:
         try:
             while self._send_part(view, is_text):
                 view = view[MAX_FRAGMENT_BYTES:]
-                yield self._credit.may_go_on
+                yield self.credit.may_go_on
         finally:
             self._end_sending()
 
@@ -143,12 +143,9 @@ class CallSocket:
         if not self._count_in(message, credit):
             self._post(["credit", self._id, credit])
 
-    def grant(self, size: int) -> None:
-        self._credit.grant(size)
-
     def cancel(self) -> None:
         """Marks the client as gone. Messages that it sent before can still be received."""
-        self._credit.cancel()
+        self.credit.cancel()
         self._waits.ring()
 
     def end(self) -> None:
@@ -190,14 +187,14 @@ class CallSocket:
             self._post(["waiting", self._id, received])
 
     def _may_send(self) -> bool:
-        return (self._credit.may_go_on() and not self._is_sending) or self._is_over()
+        return (self.credit.may_go_on() and not self._is_sending) or self._is_over()
 
     def _begin_sending(self) -> bool:
         """Returns False if another sender was quicker. @raises ClosedSocket"""
         with self._send_lock:
             if self._is_over():
                 raise ClosedSocket()
-            if self._is_sending or not self._credit.may_go_on():
+            if self._is_sending or not self.credit.may_go_on():
                 return False
             self._is_sending = True
             return True
@@ -212,7 +209,7 @@ class CallSocket:
             raise ClosedSocket()
         part = bytes(view[:MAX_FRAGMENT_BYTES])
         has_more = len(view) > MAX_FRAGMENT_BYTES
-        self._credit.spend(len(part) + DATA_OVERHEAD_BYTES)
+        self.credit.spend(len(part) + DATA_OVERHEAD_BYTES)
         if not self._channel.send_if(self._is_open, ["data", self._id, is_text, not has_more], part):
             raise ClosedSocket()
         return has_more

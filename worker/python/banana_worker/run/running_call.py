@@ -156,10 +156,9 @@ class RunningCall:
 
     def grant_credit(self, size: int) -> None:
         """For the thread that reads messages."""
-        if self.stream is not None:
-            self.stream.credit.grant(size)
-        elif self.socket is not None:
-            self.socket.grant(size)
+        sender = self.stream or self.socket
+        if sender is not None:
+            sender.credit.grant(size)
 
     def answer(self, output: Any) -> Optional[BaseException]:
         """Answers with the app's output. A stream has no ending yet: the caller sends it by `stream`, and ends it with

@@ -58,8 +58,7 @@ class Schemas:
             return self._output.validate_python(_with_lists(value))
         except _validation_error() as wrong:
             sentence = sentence_of(issues_of(wrong))
-            message = f"The model's output does not fit its type: {sentence}."
-            raise output_invalid(message) from None
+            raise output_invalid(f"The model's output does not fit its type: {sentence}.") from None
 
     def json_schemas(self) -> Dict[str, str]:
         """JSON Schemas as text, for `input` and `output` as far as they are known."""

@@ -21,7 +21,7 @@ from banana_worker.process.waits import Waits
 from banana_worker.protocol.codec import decode_head
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.frame import read_prefix
-from banana_worker.protocol.messages import Call, Route
+from banana_worker.protocol.messages import Call, Route, header_lines
 from banana_worker.protocol.tables import FRAME_PREFIX_BYTES
 from banana_worker.report.app_log import AppLog
 from banana_worker.report.app_metrics import OwnMetrics
@@ -186,8 +186,7 @@ def _answer_in(messages: List[Tuple[List[Any], bytes]], raised: Optional[BaseExc
             status, content_type, headers = fields[:3]
         if body:
             bodies.append(body)
-    parts = headers.split("\n") if headers else []
-    lines = list(zip(parts[::2], parts[1::2]))
+    lines = header_lines(headers)
     if content_type:
         lines.insert(0, ("Content-Type", content_type))
     return status, lines, b"".join(bodies)
