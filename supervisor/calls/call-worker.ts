@@ -233,6 +233,7 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
   /** The worker begins no more calls: removes and returns the calls of batches that have not begun, in order. */
   takeUnbegun(): Call[] {
     this.learnBegun();
+    this.#noteAhead();
     const unbegun = this.#batches.filter(({ hasBegun }) => !hasBegun).flatMap(({ calls }) => calls);
     this.#batches = this.#batches.filter(({ hasBegun }) => hasBegun);
     this.load -= unbegun.length;
@@ -243,11 +244,17 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
   /** The worker is dead: returns the calls that it held, in order, and stops all timers. */
   lose(): Call[] {
     const calls = this.heldCalls();
+    this.#noteAhead();
     if (calls[0]?.hasBegun === true) this.#noteEnded(calls[0]);
     this.#batches = [];
     this.load = 0;
     this.timeout.close();
     return calls;
+  }
+
+  #noteAhead(): void {
+    for (const { calls } of this.#batches.slice(this.places))
+      for (const { call } of calls) call.wasAhead = true;
   }
 
   #noteEnded({ message }: Call): void {

@@ -106,6 +106,8 @@ export class Call extends Waiting {
   replyBytes = 0;
   /** Takes a job that was pulled from a store back to it; null for other jobs. `isLoss`: its worker died. */
   onGivenBack: ((isLoss: boolean) => void) | null = null;
+  /** Whether its worker died, or began no more calls, before its turn there came: what it was sent behind is to blame. */
+  wasAhead = false;
   /** Number of the slot whose worker got it last; null before. */
   worker: number | null = null;
   /** The memory of the body, which is released once the worker has read all of it. */

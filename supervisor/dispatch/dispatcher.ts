@@ -253,7 +253,7 @@ export class Dispatcher {
       if (call.settled) continue;
       call.losses += 1;
       if (call.checkBegun()) this.#end(call, error);
-      else if (call.isPulled) call.giveBack(true);
+      else if (call.isPulled) call.giveBack(!call.wasAhead);
       else if (this.#isClosed) this.#end(call, shuttingDown());
       else if (call.losses > 1) this.#end(call, this.#refusal('SERVE_NOT_BEGUN'));
       else {
@@ -275,8 +275,15 @@ export class Dispatcher {
   #pump(): void {
     const jobsWait = this.#pulls.mayHaveDue;
     if (this.lines.length > 0) this.#giveCalls(jobsWait);
-    if (jobsWait) this.#pulls.begin(this.#supply.crew.callable);
+    if (jobsWait) this.#pullJobs(this.#supply.crew.callable);
     this.#noteCallersWait();
+  }
+
+  #pullJobs(workers: readonly ReadyWorker[]): void {
+    this.#pulls.begin(workers);
+    // In turn with calls, a worker gets one job at a time.
+    if (this.lines.length === 0)
+      this.#pulls.beginAhead(workers, (worker) => this.#batcher.jobMayFollow(worker, workers.length));
   }
 
   #giveCalls(jobsWait: boolean): void {

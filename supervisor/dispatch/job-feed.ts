@@ -8,11 +8,16 @@ import type { Call, ReadyWorker } from './call.js';
 export interface JobFeed {
   /** Number of due jobs that wait in the store, as far as this process knows; only a pull finds out. Zero while none may begin. */
   readonly waiting: number;
+  /**
+   * Whether a worker that runs a short call may get the next job ahead: its begin is written nowhere that outlives this
+   * process, so one that no worker has begun is given back whatever happens.
+   */
+  readonly goesAhead: boolean;
   /** Whether due jobs wait that only the app, which no worker has loaded yet, can tell to have a route. */
   readonly needsApp: boolean;
   /**
-   * Begins jobs in the store for this worker, which is idle and stays so until the promise settles. Resolves with jobs that
-   * begin together, in order; with none if none is due. Never rejects.
+   * Begins jobs in the store for this worker, which keeps a place free for them until the promise settles. Resolves with jobs
+   * that begin together, in order; with none if none is due. Never rejects.
    */
   pull(worker: BatchWorker): Promise<readonly Call[]>;
   /** The model takes no job any more. */
@@ -22,6 +27,7 @@ export interface JobFeed {
 /** The feed of a model without such jobs. */
 export const NO_FEED: JobFeed = {
   waiting: 0,
+  goesAhead: false,
   needsApp: false,
   pull: () => Promise.resolve([]),
   close: () => {},
@@ -77,17 +83,25 @@ export class JobPulls {
   begin(workers: readonly ReadyWorker[]): void {
     const areAllFrozen = workers.every(({ isFrozen }) => isFrozen);
     for (const worker of workers) {
-      if (!this.mayHaveDue) return;
-      if (worker.load >= worker.places || this.workers.has(worker)) continue;
-      if (worker.isFrozen && !areAllFrozen) continue;
-      this.workers.add(worker);
-      const wakes = this.#wakes;
-      void this.#feed.pull(worker).then((calls) => {
-        this.workers.delete(worker);
-        this.#jobIsNext.delete(worker);
-        this.#isAwake = calls.length > 0 || wakes !== this.#wakes; // else another one would find nothing either
-        this.#onPulled(worker, calls);
-      });
+      if (worker.load < worker.places && (areAllFrozen || !worker.isFrozen)) this.#pull(worker);
     }
+  }
+
+  /** Pulls for busy workers that `mayFollow` says may get one more, if jobs may go ahead. */
+  beginAhead(workers: readonly ReadyWorker[], mayFollow: (worker: ReadyWorker) => boolean): void {
+    if (!this.#feed.goesAhead) return;
+    for (const worker of workers) if (worker.load >= worker.places && mayFollow(worker)) this.#pull(worker);
+  }
+
+  #pull(worker: ReadyWorker): void {
+    if (!this.mayHaveDue || this.workers.has(worker)) return;
+    this.workers.add(worker);
+    const wakes = this.#wakes;
+    void this.#feed.pull(worker).then((calls) => {
+      this.workers.delete(worker);
+      this.#jobIsNext.delete(worker);
+      this.#isAwake = calls.length > 0 || wakes !== this.#wakes; // else another one would find nothing either
+      this.#onPulled(worker, calls);
+    });
   }
 }

@@ -109,6 +109,24 @@ test('calls whose bodies or heads do not fit into one frame are split over frame
   }
 });
 
+test('of the calls that a worker loses, those that were sent ahead are told from the one whose turn it was', () => {
+  const rows: [begun: number, lose: 'lose' | 'takeUnbegun', ahead: string][] = [
+    [0, 'lose', 'bc'],
+    [1, 'lose', 'bc'],
+    [2, 'lose', 'bc'],
+    [1, 'takeUnbegun', 'bc'],
+  ];
+  for (const [begun, lose, ahead] of rows) {
+    const { assign, noteBegun, calls: held, close } = setUp();
+    const calls = [...'abc'].flatMap((name) => assign(name));
+    if (begun > 0) noteBegun(begun);
+    held[lose]();
+    const names = calls.filter(({ wasAhead }) => wasAhead).map(({ message }) => message.requestId);
+    assert.equal(names.join(''), ahead);
+    close();
+  }
+});
+
 test('a call of a batch that was sent ahead is cancelled alone, and keeps its place until the worker has ended it', async () => {
   const { assign, calls: held, frames, cancelled, story, close } = setUp();
   assign('a');
