@@ -1,6 +1,7 @@
 /** Reads requests of the Open Inference Protocol: JSON, with the tensors in it or, as raw bytes, behind it. */
 import { badBody } from '../../../protocol/errors.js';
 import {
+  type Fields,
   type Signature,
   DATATYPES,
   elementCount,
@@ -10,7 +11,6 @@ import {
   problemOfShape,
   shown,
   Tensor,
-  type Datatype,
 } from '../../../protocol/values/tensor.js';
 import type { CallParams } from '../../api/types.js';
 import { jsonTextOf } from '../json.js';
@@ -59,7 +59,19 @@ export function readRequest(
   const text = jsonTextOf(body.subarray(0, jsonBytes ?? body.length), what);
   const request = readExactJson(text, what, isInexactRequest);
   if (!isObject(request)) throw badBody(`${what} must be an object with "inputs", not ${kindOf(request)}.`);
-  return new RequestReader(request, jsonBytes === null ? null : body.subarray(jsonBytes)).read();
+  const { id = null, inputs, outputs = null, parameters } = request;
+  if (id !== null && typeof id !== 'string')
+    throw badBody(`The request's "id" must be text, not ${kindOf(id)}.`);
+  const { params, binary } = readParameters(parameters);
+  const wanted = readWanted(outputs ?? [], binary);
+  if (!Array.isArray(inputs))
+    throw badBody(`The request must have "inputs", a list of tensors, not ${kindOf(inputs)}.`);
+  const left = jsonBytes === null ? null : body.subarray(jsonBytes);
+  const raw = { left, mayView: left !== null && left.length > OWN_BUFFER_BYTES };
+  const tensors = byName(inputs, 'Input', (input, refuse) => readInput(input, raw, refuse));
+  const more = raw.left?.length ?? 0;
+  if (more > 0) throw badBody(`The body has ${more} more bytes than its inputs' binary_data_size.`);
+  return { id: id ?? '', inputs: Object.fromEntries(tensors), params, wanted };
 }
 
 function rawRequest(body: Buffer, signature: Signature | null): InferRequest {
@@ -69,72 +81,41 @@ function rawRequest(body: Buffer, signature: Signature | null): InferRequest {
 
 const ALL_AS_BYTES: WantedOutputs = { named: null, binary: true };
 
-type Fields = Readonly<Record<string, unknown>>;
+/** The bytes behind the JSON, of tensors that are not read yet; null if the request has the header of none. */
+interface Raw {
+  left: Buffer | null;
+  readonly mayView: boolean;
+}
 
-/** One request; it passes over the bytes behind the JSON, from one tensor to the next. */
-class RequestReader {
-  readonly #request: Fields;
-  /** The bytes of tensors that are not read yet; null if the request has the header of none. */
-  #bytes: Buffer | null;
-  readonly #mayView: boolean;
+function readInput(input: Fields, raw: Raw, refuse: Refuse): Tensor {
+  const { datatype, shape, data } = input;
+  if (!isDatatype(datatype))
+    throw refuse(`${shown(datatype)} is not a datatype; there are ${DATATYPES.join(', ')}`);
+  const problem = problemOfShape(shape) ?? problemOfEmptyShape(shape as readonly number[]);
+  if (problem !== null) throw refuse(problem);
+  const { binary_data_size: size, shared_memory_region: region } = parametersOf(input, refuse);
+  if (region !== undefined) throw refuse('shared memory is not supported; send the data');
+  const sizes = shape as readonly number[];
+  if (data === undefined || data === null)
+    return tensorOfBytes(datatype, sizes, takeBytes(raw, size, refuse), raw.mayView, refuse);
+  if (size !== undefined) throw refuse('it has both data and binary_data_size');
+  return tensorOfList(datatype, sizes, data, refuse);
+}
 
-  constructor(request: Fields, bytes: Buffer | null) {
-    this.#request = request;
-    this.#bytes = bytes;
-    this.#mayView = bytes !== null && bytes.length > OWN_BUFFER_BYTES;
-  }
-
-  read(): InferRequest {
-    const { inputs, parameters } = this.#request;
-    const id = this.#request['id'] ?? '';
-    if (typeof id !== 'string') throw badBody(`The request's "id" must be text, not ${kindOf(id)}.`);
-    const { params, binary } = readParameters(parameters);
-    const wanted = readWanted(this.#request['outputs'] ?? [], binary);
-    const tensors = this.#readInputs(inputs);
-    const left = this.#bytes?.length ?? 0;
-    if (left > 0) throw badBody(`The body has ${left} more bytes than its inputs' binary_data_size.`);
-    return { id, inputs: tensors, params, wanted };
-  }
-
-  #readInputs(inputs: unknown): Record<string, Tensor> {
-    if (!Array.isArray(inputs))
-      throw badBody(`The request must have "inputs", a list of tensors, not ${kindOf(inputs)}.`);
-    return Object.fromEntries(byName(inputs, 'Input', (input, refuse) => this.#readInput(input, refuse)));
-  }
-
-  #readInput(input: Fields, refuse: Refuse): Tensor {
-    const { datatype, shape, data } = input;
-    if (!isDatatype(datatype))
-      throw refuse(`${shown(datatype)} is not a datatype; there are ${DATATYPES.join(', ')}`);
-    const problem = problemOfShape(shape) ?? problemOfEmptyShape(shape as readonly number[]);
-    if (problem !== null) throw refuse(problem);
-    const { binary_data_size: size, shared_memory_region: region } = parametersOf(input, refuse);
-    if (region !== undefined) throw refuse('shared memory is not supported; send the data');
-    if (data === undefined || data === null)
-      return this.#readBytes(datatype, shape as readonly number[], size, refuse);
-    if (size !== undefined) throw refuse('it has both data and binary_data_size');
-    return tensorOfList(datatype, shape as readonly number[], data, refuse);
-  }
-
-  #readBytes(datatype: Datatype, shape: readonly number[], size: unknown, refuse: Refuse): Tensor {
-    if (size === undefined) throw refuse('it has no data');
-    if (!Number.isSafeInteger(size) || (size as number) < 0)
-      throw refuse(`binary_data_size must be a whole number of bytes, not ${shown(size)}`);
-    const bytes = this.#take(size as number, refuse);
-    return tensorOfBytes(datatype, shape, bytes, this.#mayView, refuse);
-  }
-
-  #take(size: number, refuse: Refuse): Buffer {
-    if (this.#bytes === null)
-      throw refuse(
-        'binary_data_size needs the header Inference-Header-Content-Length with the length of the JSON',
-      );
-    const left = this.#bytes;
-    if (size > left.length)
-      throw refuse(`binary_data_size is ${size}, but only ${left.length} bytes of the body are left`);
-    this.#bytes = left.subarray(size);
-    return left.subarray(0, size);
-  }
+/** Takes the next bytes. */
+function takeBytes(raw: Raw, size: unknown, refuse: Refuse): Buffer {
+  if (size === undefined) throw refuse('it has no data');
+  if (!Number.isSafeInteger(size) || (size as number) < 0)
+    throw refuse(`binary_data_size must be a whole number of bytes, not ${shown(size)}`);
+  const { left } = raw;
+  if (left === null)
+    throw refuse(
+      'binary_data_size needs the header Inference-Header-Content-Length with the length of the JSON',
+    );
+  if ((size as number) > left.length)
+    throw refuse(`binary_data_size is ${size as number}, but only ${left.length} bytes of the body are left`);
+  raw.left = left.subarray(size as number);
+  return left.subarray(0, size as number);
 }
 
 /**

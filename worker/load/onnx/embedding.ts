@@ -9,10 +9,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { badField } from '../../../protocol/errors.js';
-import { kindOf, Tensor, type Signature } from '../../../protocol/values/tensor.js';
+import { kindOf, Tensor, type Fields, type Signature } from '../../../protocol/values/tensor.js';
 import { readJson } from '../../formats/json.js';
 import { AppLoadError } from '../explain-load-error.js';
-import type { Exports } from '../loader.js';
+import type { Exports } from '../../adapters/loaded-app.js';
 import type { Tensors } from './rows.js';
 
 /** The outputs that are known, the best first: a vector for each text, or for each token. */
@@ -57,12 +57,32 @@ export function embeddingExports(
   library: string,
   run: RunModel,
 ): Exports {
-  const texts = new TextModel(path, signature, library, run);
+  const tokensOf = tokenizerOf(path, library);
+  const names = signature.inputs.map(({ name }) => name);
+  const embed = async (calls: readonly unknown[]): Promise<unknown[]> => {
+    const read = calls.map((input) => {
+      try {
+        return textsOf(input).map(tokensOf);
+      } catch (error) {
+        return error; // of its call alone
+      }
+    });
+    const all = read.flatMap((one) => (Array.isArray(one) ? (one as Text[]) : []));
+    all.sort((one, other) => one.ids.length - other.ids.length);
+    for (let at = 0; at < all.length; at += MAX_TEXTS)
+      await fillVectors(all.slice(at, at + MAX_TEXTS), names, run);
+    return read.map((one) => {
+      if (!Array.isArray(one)) return one;
+      const texts = one as readonly Text[];
+      const tokens = texts.reduce((sum, { ids }) => sum + ids.length, 0);
+      return { embeddings: texts.map(({ vector }) => vector), tokens };
+    });
+  };
   return {
     task: 'embedding',
     example: { input: ['hello'] },
-    inference: async (input: unknown) => (await texts.embed([input]))[0],
-    inferenceBatch: (inputs: readonly unknown[]) => texts.embed(inputs),
+    inference: async (input: unknown) => (await embed([input]))[0],
+    inferenceBatch: embed,
   };
 }
 
@@ -72,81 +92,52 @@ interface Text {
   vector: Float32Array;
 }
 
-class TextModel {
-  readonly #tokenizer: Tokenizer;
-  readonly #maxTokens: number;
-  readonly #inputs: readonly string[];
-  readonly #run: RunModel;
-
-  constructor(path: string, { inputs }: Signature, library: string, run: RunModel) {
-    const file = ['.', '..'].map((folder) => join(dirname(path), folder, 'tokenizer.json')).find(existsSync);
-    if (file === undefined)
-      throw new AppLoadError(`${path}: the task embedding needs the file tokenizer.json beside the model.`);
-    const config = fieldsOfFile(join(dirname(file), 'tokenizer_config.json'));
-    const { max_position_embeddings: positions } = fieldsOfFile(join(dirname(file), 'config.json'));
-    const { model_max_length: most } = config;
-    const { Tokenizer: Reader } = createRequire(import.meta.url)(library) as {
-      readonly Tokenizer: new (tokenizer: object, config: object) => Tokenizer;
-    };
-    this.#tokenizer = new Reader(fieldsOfFile(file), config);
-    this.#maxTokens = Math.min(...[most, positions].filter((one) => typeof one === 'number'), Infinity);
-    this.#inputs = inputs.map(({ name }) => name);
-    this.#run = run;
-  }
-
-  /** Returns an answer for each call; that of a call with a wrong input is its error. */
-  async embed(calls: readonly unknown[]): Promise<unknown[]> {
-    const read = calls.map((input) => {
-      try {
-        return textsOf(input).map((text, i) => this.#tokens(text, i));
-      } catch (error) {
-        return error;
-      }
-    });
-    const all = read.flatMap((one) => (Array.isArray(one) ? (one as Text[]) : []));
-    all.sort((one, other) => one.ids.length - other.ids.length);
-    for (let at = 0; at < all.length; at += MAX_TEXTS) await this.#fill(all.slice(at, at + MAX_TEXTS));
-    return read.map((one) => {
-      if (!Array.isArray(one)) return one;
-      const texts = one as readonly Text[];
-      const tokens = texts.reduce((sum, { ids }) => sum + ids.length, 0);
-      return { embeddings: texts.map(({ vector }) => vector), tokens };
-    });
-  }
-
-  /** @throws SERVE_BAD_BODY for a text that the model cannot read to its end */
-  #tokens(text: string, index: number): Text {
-    const { ids } = this.#tokenizer.encode(text);
-    if (ids.length > 0 && ids.length <= this.#maxTokens) return { ids, vector: new Float32Array() };
+/** Returns the function that makes tokens of a call's text. It throws SERVE_BAD_BODY for one that the model cannot read to its end. */
+function tokenizerOf(path: string, library: string): (text: string, index: number) => Text {
+  const file = ['.', '..'].map((folder) => join(dirname(path), folder, 'tokenizer.json')).find(existsSync);
+  if (file === undefined)
+    throw new AppLoadError(`${path}: the task embedding needs the file tokenizer.json beside the model.`);
+  const config = fieldsOfFile(join(dirname(file), 'tokenizer_config.json'));
+  const { max_position_embeddings: positions } = fieldsOfFile(join(dirname(file), 'config.json'));
+  const { model_max_length: most } = config;
+  const { Tokenizer: Reader } = createRequire(import.meta.url)(library) as {
+    readonly Tokenizer: new (tokenizer: object, config: object) => Tokenizer;
+  };
+  const tokenizer = new Reader(fieldsOfFile(file), config);
+  const maxTokens = Math.min(...[most, positions].filter((one) => typeof one === 'number'), Infinity);
+  return (text, index) => {
+    const { ids } = tokenizer.encode(text);
+    if (ids.length > 0 && ids.length <= maxTokens) return { ids, vector: new Float32Array() };
     throw badField(
       'input',
-      `Text ${index} has ${ids.length} tokens; the model reads 1 to ${this.#maxTokens}. Split it if it is too long.`,
+      `Text ${index} has ${ids.length} tokens; the model reads 1 to ${maxTokens}. Split it if it is too long.`,
     );
-  }
+  };
+}
 
-  async #fill(texts: readonly Text[]): Promise<void> {
-    const length = Math.max(...texts.map(({ ids }) => ids.length));
-    const shape = [texts.length, length];
-    const [ids, mask] = [new BigInt64Array(texts.length * length), new BigInt64Array(texts.length * length)];
-    texts.forEach((text, row) =>
-      text.ids.forEach((id, i) => {
-        ids[row * length + i] = BigInt(id);
-        mask[row * length + i] = 1n;
-      }),
-    );
-    const all = { input_ids: ids, attention_mask: mask, token_type_ids: new BigInt64Array(ids.length) };
-    const inputs = this.#inputs.map(
-      (name) => [name, new Tensor('INT64', shape, all[name as keyof typeof all])] as const,
-    );
-    const [output] = Object.values(await this.#run(Object.fromEntries(inputs)));
-    const { shape: sizes, data } = output as Tensor<'FP32'>;
-    const size = sizes.at(-1) as number;
-    const perText = data.length / texts.length;
-    texts.forEach((text, row) => {
-      const own = data.subarray(row * perText, (row + 1) * perText);
-      text.vector = scaled(sizes.length === 2 ? own : meanOf(own, size, text.ids.length));
-    });
-  }
+/** Runs the model for these texts together. `names`: its inputs. */
+async function fillVectors(texts: readonly Text[], names: readonly string[], run: RunModel): Promise<void> {
+  const length = Math.max(...texts.map(({ ids }) => ids.length));
+  const shape = [texts.length, length];
+  const [ids, mask] = [new BigInt64Array(texts.length * length), new BigInt64Array(texts.length * length)];
+  texts.forEach((text, row) =>
+    text.ids.forEach((id, i) => {
+      ids[row * length + i] = BigInt(id);
+      mask[row * length + i] = 1n;
+    }),
+  );
+  const all = { input_ids: ids, attention_mask: mask, token_type_ids: new BigInt64Array(ids.length) };
+  const inputs = names.map(
+    (name) => [name, new Tensor('INT64', shape, all[name as keyof typeof all])] as const,
+  );
+  const [output] = Object.values(await run(Object.fromEntries(inputs)));
+  const { shape: sizes, data } = output as Tensor<'FP32'>;
+  const size = sizes.at(-1) as number;
+  const perText = data.length / texts.length;
+  texts.forEach((text, row) => {
+    const own = data.subarray(row * perText, (row + 1) * perText);
+    text.vector = scaled(sizes.length === 2 ? own : meanOf(own, size, text.ids.length));
+  });
 }
 
 /** The tokens of a text stand before the padding, so its mask is its length. */
@@ -170,10 +161,10 @@ function textsOf(given: unknown): readonly string[] {
 }
 
 /** The object in a file of JSON; empty without the file. @throws AppLoadError */
-function fieldsOfFile(path: string): Readonly<Record<string, unknown>> {
+function fieldsOfFile(path: string): Fields {
   if (!existsSync(path)) return {};
   try {
-    return readJson(readFileSync(path), basename(path)) as Readonly<Record<string, unknown>>;
+    return readJson(readFileSync(path), basename(path)) as Fields;
   } catch (error) {
     throw new AppLoadError(`${path}: ${(error as Error).message}`);
   }
