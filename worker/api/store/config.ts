@@ -1,5 +1,5 @@
 /** The options of `new Store`, checked at construction: an error names the allowed values. */
-import { isObject } from '../../../protocol/values/tensor.js';
+import { isObject, type Fields } from '../../../protocol/values/tensor.js';
 import { loadEncoding, type Backend, type Encoding, type EncodingName } from './rules.js';
 
 /**
@@ -84,8 +84,6 @@ export interface Opened {
 const DEFAULT_PATH = '.banana-store/store.sqlite3';
 const DEFAULT_REDIS_PORT = 6379;
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /**
  * Returns the function that opens the store, and loads what that needs.
  * @throws TypeError that names the mistake and the allowed values, never a value of `config`
@@ -102,7 +100,7 @@ export function checkOptions(options: unknown): () => Promise<Opened> {
       const path = text(fields, 'path') ?? DEFAULT_PATH;
       return opening(fields, async () => {
         const { LocalBackend } = await needing('@photostructure/sqlite', import('./local.js'));
-        return LocalBackend.open(path);
+        return new LocalBackend(path);
       });
     }
     case 'redis': {

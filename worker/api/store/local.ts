@@ -28,14 +28,9 @@ export class LocalBackend implements Backend {
   /** Resolves once no write waits; null if none does. */
   #writing: Promise<void> | null = null;
 
-  static async open(path: string): Promise<LocalBackend> {
-    const backend = new LocalBackend(resolve(path));
-    await backend.#run(() => null);
-    return backend;
-  }
-
-  private constructor(file: string) {
-    this.#file = file;
+  /** The first call opens the file. */
+  constructor(path: string) {
+    this.#file = resolve(path);
   }
 
   get(key: string): Promise<Buffer | null> {

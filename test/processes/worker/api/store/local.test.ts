@@ -133,7 +133,7 @@ function entriesIn(folder: string): number {
 
 test('expired values leave the file, which does not grow with them', async (t) => {
   const folder = scratchFolder(t);
-  const backend = await LocalBackend.open(join(folder, 'store.sqlite3'));
+  const backend = new LocalBackend(join(folder, 'store.sqlite3'));
   t.after(() => backend.close());
   await backend.set('lasting', Buffer.from('value'), null);
   const sizes: number[] = [];
@@ -154,7 +154,7 @@ test('expired values leave the file, which does not grow with them', async (t) =
 });
 
 test('a value set anew by one process is not swept for what another saw expire', async (t) => {
-  const backend = await LocalBackend.open(join(scratchFolder(t), 'store.sqlite3'));
+  const backend = new LocalBackend(join(scratchFolder(t), 'store.sqlite3'));
   t.after(() => backend.close());
   for (let round = 0; round < 50; round += 1) {
     await backend.set('key', Buffer.from('old'), 1);
@@ -311,7 +311,7 @@ test('stores opened and closed over and over leave no open file', async (t) => {
 });
 
 test('a write that cannot be done fails alone among writes that begin together', async (t) => {
-  const backend = await LocalBackend.open(join(scratchFolder(t), 'store.sqlite3'));
+  const backend = new LocalBackend(join(scratchFolder(t), 'store.sqlite3'));
   t.after(() => backend.close());
   const none = null as unknown as Buffer; // the table takes no null
   const results = await Promise.allSettled([
@@ -333,7 +333,7 @@ test('a write that cannot be done fails alone among writes that begin together',
 });
 
 test('writes of one key that are begun one after the other take effect in their order', async (t) => {
-  const backend = await LocalBackend.open(join(scratchFolder(t), 'store.sqlite3'));
+  const backend = new LocalBackend(join(scratchFolder(t), 'store.sqlite3'));
   t.after(() => backend.close());
   const first = backend.set('key', Buffer.from('1'), null);
   const results = [
@@ -346,7 +346,7 @@ test('writes of one key that are begun one after the other take effect in their 
 });
 
 test("the bytes of a value are its reader's own", async (t) => {
-  const backend = await LocalBackend.open(join(scratchFolder(t), 'store.sqlite3'));
+  const backend = new LocalBackend(join(scratchFolder(t), 'store.sqlite3'));
   t.after(() => backend.close());
   const given = Buffer.from('value');
   const written = backend.set('key', given, null);
