@@ -3,5 +3,5 @@ export { Context, type SystemProperties } from './worker/api/mms/context.js';
 export type { Item, ItemPart, ItemResult, ItemValue, JsonValue, Manifest } from './worker/api/mms/item.js';
 export { Dimension, type MetricsStore } from './worker/api/mms/metrics-store.js';
 export { ModelHandler } from './worker/api/mms/model-handler.js';
-export { PredictionException } from './worker/api/mms/prediction-exception.js';
+export { PredictionException } from './worker/api/http-error.js';
 export type { RequestProcessor, RequestProperties } from './worker/api/mms/request-processor.js';

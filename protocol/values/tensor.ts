@@ -209,8 +209,11 @@ export function typedArrayName(value: unknown): string | undefined {
   return (value as unknown as { readonly [Symbol.toStringTag]: string })[Symbol.toStringTag];
 }
 
+/** The fields of an object, of any types. */
+export type Fields = Readonly<Record<string, unknown>>;
+
 /** Whether the value is an object that may have fields, and no list. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -2,7 +2,7 @@
 import { attemptsOf, inputWishes } from '../api/route-options.js';
 import type { BananaApp, CallInfo } from '../api/types.js';
 import { onlyEntry } from './batch-entries.js';
-import { ANY_BATCH, WARM_UP, type LoadedApp, type WarmUp } from './loaded-app.js';
+import { ANY_BATCH, WARM_UP, type Exports, type LoadedApp, type WarmUp } from './loaded-app.js';
 import { exportedSchemas } from './schemas.js';
 import {
   signatureOf,
@@ -17,7 +17,7 @@ import {
 const ROUTE = '/';
 
 /** Returns null if the exports are not a Banana app. @throws a TypeError that names an export of a wrong kind */
-export function fromBananaApp(exports: Readonly<Record<string, unknown>>): LoadedApp | null {
+export function fromBananaApp(exports: Exports): LoadedApp | null {
   if (typeof exports['inference'] !== 'function' && exports['inferenceBatch'] === undefined) return null;
   assertFunctionOrNone(exports, 'inference');
   assertFunctionOrNone(exports, 'inferenceBatch');
@@ -60,13 +60,13 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
   };
 }
 
-function warmUpOf(exports: { readonly [WARM_UP]?: WarmUp }): { warmUp?: WarmUp } {
+function warmUpOf(exports: Exports): { warmUp?: WarmUp } {
   const { [WARM_UP]: warmUp } = exports;
   return warmUp === undefined ? {} : { warmUp };
 }
 
 /** A loader of files that are no code names their kind; an app of code may, too. */
-function platformOf({ platform }: Readonly<Record<string, unknown>>): { platform?: string } {
+function platformOf({ platform }: Exports): { platform?: string } {
   return typeof platform === 'string' ? { platform } : {};
 }
 

@@ -8,20 +8,22 @@ import {
   kindOf,
   MAX_DIMENSIONS,
   shown,
+  type Fields,
   type Signature,
   type TensorSpec,
 } from '../../protocol/values/tensor.js';
 import { TASKS, type Task } from '../../protocol/wire/messages.js';
+import type { Exports } from './loaded-app.js';
 
 /** Returns the `config` export. @throws a TypeError if it is not an object */
-export function configOf(exports: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+export function configOf(exports: Exports): Fields {
   const config = exports['config'] ?? {};
   if (isObject(config)) return config;
   throw new TypeError('export `config` must be an object, such as { runTimeout: "30s" }');
 }
 
 /** Splits `config` into the options that the front checks and those that say how calls may run. @throws a TypeError */
-export function splitConfig(config: Readonly<Record<string, unknown>>): {
+export function splitConfig(config: Fields): {
   readonly repeat: RepeatOptions;
   readonly concurrency: number;
   readonly modelOptions: Record<string, unknown>;
@@ -51,7 +53,7 @@ export function assertNoGenerator(init: unknown, name = 'init'): void {
 }
 
 /** Checks the export of this name. @throws a TypeError if it exists and is not a function */
-export function assertFunctionOrNone(exports: Readonly<Record<string, unknown>>, name: string): void {
+export function assertFunctionOrNone(exports: Exports, name: string): void {
   const value = exports[name];
   if (value === undefined || typeof value === 'function') return;
   throw new TypeError(`export \`${name}\` is ${typeText(value)}; make it a function or remove it`);
@@ -64,14 +66,14 @@ export function typeText(value: unknown): string {
 }
 
 /** The app's `shutdown`, if it exports one. @throws a TypeError if it is not a function */
-export function shutdownOf(exports: Readonly<Record<string, unknown>>): { shutdown?: () => unknown } {
+export function shutdownOf(exports: Exports): { shutdown?: () => unknown } {
   assertFunctionOrNone(exports, 'shutdown');
   const { shutdown } = exports;
   return typeof shutdown === 'function' ? { shutdown: (): unknown => shutdown.call(exports) } : {};
 }
 
 /** Returns the app's signature, if it exports one. @throws a TypeError that names the tensor if it is no signature */
-export function signatureOf(exports: Readonly<Record<string, unknown>>): { signature?: Signature } {
+export function signatureOf(exports: Exports): { signature?: Signature } {
   const given = exports['signature'];
   if (given === undefined) return {};
   if (!isObject(given)) throw wrong(`not ${kindOf(given)}`);
@@ -93,7 +95,7 @@ function specsOf(given: unknown, key: 'inputs' | 'outputs'): readonly TensorSpec
 }
 
 function specOf(given: unknown, place: string): TensorSpec {
-  const { name, datatype, shape } = (given ?? {}) as Readonly<Record<string, unknown>>;
+  const { name, datatype, shape } = (given ?? {}) as Fields;
   const fail = (problem: string): never => {
     throw new TypeError(`export \`signature\`: ${place}.${problem}`);
   };
@@ -110,7 +112,7 @@ function isSize(size: unknown): boolean {
 }
 
 /** The app's task, if it exports one. @throws a TypeError if it is none that this server knows */
-export function taskOf(exports: Readonly<Record<string, unknown>>): { task?: Task; tokenInput?: true } {
+export function taskOf(exports: Exports): { task?: Task; tokenInput?: true } {
   const { task: given, tokenInput } = exports;
   if (given === undefined) return {};
   const task = TASKS.find((one) => one === given);

@@ -2,6 +2,7 @@
 import type { LoadedInfo, Metric, StartSpec } from '../../protocol/wire/messages.js';
 import type { InputWishes } from '../api/route-options.js';
 import type { RouteSchemas } from '../api/standard-schema.js';
+import type { Fields } from '../../protocol/values/tensor.js';
 import type { CallInfo, InitContext } from '../api/types.js';
 import type { DescribedApp } from '../formats/body-format.js';
 
@@ -34,6 +35,9 @@ export interface WarmUp {
 
 /** The property of exports that is their warm-up; only loaders of files that are no code set it. */
 export const WARM_UP = Symbol('warm-up');
+
+/** Exports of a module, or an object with the same names (`init`, `inference`, `config`, ...) of a file that is none. */
+export type Exports = Fields & { readonly [WARM_UP]?: WarmUp };
 
 export interface LoadedApp {
   readonly description: OwnDescription;

@@ -2,14 +2,14 @@
  * Adapts custom services of Multi Model Server: a function `handle(data, context)`, or a class with that method. `data`
  * is an array of items; it is null for the call that loads a function-style service.
  */
-import { isObject } from '../../protocol/values/tensor.js';
+import { isObject, type Fields } from '../../protocol/values/tensor.js';
 import type { Metric, StartSpec } from '../../protocol/wire/messages.js';
 import { ITEMS, RAW_ITEMS, attemptsOf, type InputWishes } from '../api/route-options.js';
 import { Context, beginBatch, endBatch, takeContextMetrics } from '../api/mms/context.js';
 import type { ReadItem, Manifest } from '../api/mms/item.js';
 import type { InitContext, CallInfo } from '../api/types.js';
 import type { StoredMetric } from '../api/mms/metrics-store.js';
-import { ANY_BATCH, type LoadedApp, type Surroundings } from './loaded-app.js';
+import { ANY_BATCH, type Exports, type LoadedApp, type Surroundings } from './loaded-app.js';
 import { isThenable } from '../values/not-data.js';
 import { assertNoGenerator, configOf, shutdownOf, splitConfig } from './exports.js';
 import { onlyEntry } from './batch-entries.js';
@@ -26,11 +26,7 @@ const NO_ITEMS: readonly ReadItem[] = [];
  * `exports` are the exports beside the handler; `modelDir` is the folder with the service's files.
  * @throws a TypeError that names an export of a wrong kind
  */
-export function fromService(
-  handler: Handler,
-  exports: Readonly<Record<string, unknown>>,
-  modelDir: string,
-): LoadedApp {
+export function fromService(handler: Handler, exports: Exports, modelDir: string): LoadedApp {
   if (handler.style === 'class') {
     const { initialize } = handler.make.prototype as Partial<ServiceObject>;
     assertNoGenerator(initialize, 'initialize');
@@ -66,7 +62,7 @@ interface ServiceFacts {
   readonly handler: Handler;
   readonly modelDir: string;
   /** The options of the app's `config`, which the front checks. */
-  readonly own: Readonly<Record<string, unknown>>;
+  readonly own: Fields;
   /** Items may run again. */
   readonly repeatable: boolean;
 }

@@ -10,7 +10,7 @@ import { attemptsOf, type RepeatOptions } from '../api/route-options.js';
 import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/definition.js';
 import { Request, WebSocketRequest } from '../api/potassium/request.js';
 import type { InitContext, WebSocketConnection, CallInfo } from '../api/types.js';
-import { ANY_BATCH, type LoadedApp } from './loaded-app.js';
+import { ANY_BATCH, type Exports, type LoadedApp } from './loaded-app.js';
 import { isPotassiumResponse, isResponse as isWebResponse } from '../reply/reply-of.js';
 import { PLAIN_HEAD, Reply } from '../formats/reply.js';
 import { iteratorOf } from '../reply/stream.js';
@@ -20,7 +20,7 @@ import { besideSignature } from './schemas.js';
 import { isThenable } from '../values/not-data.js';
 
 /** Returns null if the exports are not a Potassium app. @throws a TypeError that names an export of a wrong kind */
-export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): LoadedApp | null {
+export function fromPotassiumApp(exports: Exports): LoadedApp | null {
   const definition = definitionOf(exports) ?? definitionOf(exports['default']) ?? definitionOfNamed(exports);
   if (definition === null) return null;
   assertNoGenerator(definition.init);
@@ -54,7 +54,7 @@ function definitionOf(value: unknown): Definition | null {
  * Returns the definition of the export `app`. @throws a TypeError if other Potassium apps are exported beside it,
  * because any choice would be a guess
  */
-function definitionOfNamed(exports: Readonly<Record<string, unknown>>): Definition | null {
+function definitionOfNamed(exports: Exports): Definition | null {
   const named = definitionOf(exports['app']);
   if (named === null) return null;
   const isOther = (name: string): boolean => ![null, named].includes(definitionOf(exports[name]));
@@ -78,10 +78,7 @@ function routesOf({ endpoints, resultWebhook }: Definition, config: RepeatOption
 }
 
 /** @throws a TypeError for a schema beside a signature */
-function schemasOf(
-  definition: Definition,
-  { signature }: Readonly<Record<string, unknown>>,
-): Pick<LoadedApp, 'schemas'> {
+function schemasOf(definition: Definition, { signature }: Exports): Pick<LoadedApp, 'schemas'> {
   const [path] = [...definition.endpoints].find(([, { schemas }]) => schemas !== undefined) ?? [];
   if (path === undefined) return {};
   if (signature !== undefined) throw besideSignature(`\`signature\` is exported, and ${path} has a schema`);

@@ -10,13 +10,14 @@ import {
 import { inputInvalid, sentenceOf } from '../failures/invalid-input.js';
 import { mediaType } from '../../protocol/text/headers.js';
 import { PLAIN_HEAD, Reply } from '../formats/reply.js';
+import type { Exports } from './loaded-app.js';
 import { isPotassiumResponse, replyOfResponse, isResponse, responseHead } from '../reply/reply-of.js';
 import { iteratorOf } from '../reply/stream.js';
 import { withPlainArrays } from '../values/plain-arrays.js';
 import { isThenable } from '../values/not-data.js';
 
 /** Returns the schemas among the exports `input` and `output`; undefined if neither is one. @throws a TypeError beside a signature */
-export function exportedSchemas(exports: Readonly<Record<string, unknown>>): RouteSchemas | undefined {
+export function exportedSchemas(exports: Exports): RouteSchemas | undefined {
   const input = isSchema(exports['input']) ? exports['input'] : undefined;
   const output = isSchema(exports['output']) ? exports['output'] : undefined;
   if (input === undefined && output === undefined) return undefined;

@@ -1,8 +1,7 @@
 /** Finds the handler of a custom service among a file's exports. */
 import type { Context } from '../api/mms/context.js';
 import type { Item } from '../api/mms/item.js';
-
-type Exports = Readonly<Record<string, unknown>>;
+import type { Exports } from './loaded-app.js';
 
 /** Gets the items of a batch and returns, or promises, one result for each. */
 export type Handle = (data: readonly Item[] | null, context: Context) => unknown;

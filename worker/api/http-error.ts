@@ -1,8 +1,9 @@
-/** An error with which an app refuses a call: a status and a message for the client. */
+/** The errors with which an app refuses a call: a status and a message for the client. */
 import type { SchemaIssue } from './standard-schema.js';
 
-/** Marks the class by a symbol, because a TypeScript app may have loaded another instance of this module. */
-const BRAND = Symbol.for('banana-serve.http-error');
+/** They mark the classes, because a TypeScript app may have loaded another instance of this module. */
+const HTTP_BRAND = Symbol.for('banana-serve.http-error');
+const PREDICTION_BRAND = Symbol.for('banana-serve.mms.prediction-exception');
 
 const NOT_TEXT =
   'new HttpError(status, message): the message is not text; for a body of your own, write `return new Response({ status, json })`';
@@ -18,7 +19,7 @@ const NOT_TEXT =
  */
 export class HttpError extends Error {
   override readonly name: string = 'HttpError';
-  readonly [BRAND] = true;
+  readonly [HTTP_BRAND] = true;
   readonly status: number;
   readonly issues: readonly SchemaIssue[];
 
@@ -46,6 +47,29 @@ export class HttpError extends Error {
   }
 }
 
+/**
+ * If `handle` throws it, every item of the batch fails; returned in place of a result, it fails that item alone. On
+ * Multi Model Server's paths the client gets `errorCode` as the status, and the message.
+ * @example
+ * const check = (item: Item) => item['body'] ?? new PredictionException('send a body', 400);
+ */
+export class PredictionException extends Error {
+  override readonly name: string = 'PredictionException';
+  readonly [PREDICTION_BRAND] = true;
+  readonly errorCode: number;
+
+  /** `errorCode` is a status from 400 to 599; any other number counts as 500. */
+  constructor(message: string, errorCode = 500) {
+    super(message);
+    this.errorCode = errorCode;
+  }
+
+  /** The same as `errorCode`. */
+  get error_code(): number {
+    return this.errorCode;
+  }
+}
+
 /** Whether the value is a status with which an app may refuse a call. */
 export function isErrorStatus(status: unknown): status is number {
   return Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599;
@@ -59,11 +83,16 @@ export function assertStatus(status: number, given: unknown = status): void {
 
 /** Never throws, even for a hostile Proxy. */
 export function isHttpError(value: unknown): value is HttpError {
-  return isErrorOf(BRAND, value);
+  return isErrorOf(HTTP_BRAND, value);
+}
+
+/** Never throws, even for a hostile Proxy. */
+export function isPredictionException(value: unknown): value is PredictionException {
+  return isErrorOf(PREDICTION_BRAND, value);
 }
 
 /** Whether it is an error of the class with this brand. Never throws. */
-export function isErrorOf(brand: symbol, value: unknown): boolean {
+function isErrorOf(brand: symbol, value: unknown): boolean {
   try {
     return value instanceof Error && brand in value;
   } catch {

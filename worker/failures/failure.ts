@@ -2,8 +2,13 @@
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { MAX_TEXT_CHARS } from '../../protocol/wire/limits.js';
 import type { Thrown } from '../../protocol/wire/messages.js';
-import { isErrorStatus, isHttpError, type HttpError } from '../api/http-error.js';
-import { isPredictionException, type PredictionException } from '../api/mms/prediction-exception.js';
+import {
+  isErrorStatus,
+  isHttpError,
+  isPredictionException,
+  type HttpError,
+  type PredictionException,
+} from '../api/http-error.js';
 import { inputsOf, invalidInputOf, issuesWithin } from './invalid-input.js';
 import { stackOfApp } from '../process/stack-frame.js';
 import { isOutOfMemory } from './outlook.js';

@@ -4,10 +4,10 @@
  */
 import { badField, badOutput, refusal, type ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
-import { kindOf, shown } from '../../protocol/values/tensor.js';
+import { kindOf, shown, type Fields } from '../../protocol/values/tensor.js';
 import type { DescribedApp, DialectFormat, Exchange } from './body-format.js';
 import { writeJson } from './json.js';
-import { fieldsOf, numbersOf, resultOf, wholeNumber, type Fields } from './task-bodies.js';
+import { fieldsOf, numbersOf, resultOf, wholeNumber } from './task-bodies.js';
 
 type Input = readonly string[] | readonly (readonly number[])[];
 

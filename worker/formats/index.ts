@@ -1,7 +1,7 @@
 /** Finds wire formats by name: the file of that name in this folder. A new format is a file, and no line here. */
 import { badBody, type ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
-import type { BodyFormat, DescribedApp, EncodedOutput, Exchange } from './body-format.js';
+import type { BodyFormat, DescribedApp, Exchange } from './body-format.js';
 import { FORMAT as BYTES } from './bytes.js';
 import { FORMAT as FORM } from './form.js';
 import { FORMAT as JSON_FORMAT } from './json.js';
@@ -55,15 +55,9 @@ export async function exchangeOf(call: Call, app: DescribedApp): Promise<Exchang
   throw badBody(`The format ${JSON.stringify(call.answer)} does not write answers.`);
 }
 
-/** @throws SERVE_OUTPUT_INVALID (or rejects with it) */
-type WriteValue = (value: unknown) => Promise<EncodedOutput>;
-
-/** Encoders of an answer that a client selects by naming their type in its Accept header; JSON otherwise. */
-export const BY_ACCEPT: readonly (readonly [type: string, write: WriteValue])[] = [
+/** The content types of MessagePack: of a body, and of an answer if the client's Accept header names one; JSON otherwise. */
+export const MSGPACK_TYPES: readonly string[] = [
   'application/msgpack',
   'application/x-msgpack',
   'application/vnd.msgpack',
-].map((contentType) => [
-  contentType,
-  async (value) => ({ contentType, body: (await import('./msgpack.js')).writeMsgpack(value) }),
-]);
+];

@@ -6,7 +6,7 @@ import { ITEMS, NO_WISHES, type InputWishes } from '../api/route-options.js';
 import { mediaType } from '../../protocol/text/headers.js';
 import { isThenable } from '../values/not-data.js';
 import type { BodyFormat, Exchange } from './body-format.js';
-import { formatNamed } from './index.js';
+import { formatNamed, MSGPACK_TYPES } from './index.js';
 import { readJson } from './json.js';
 import { readItem } from './mms.js';
 
@@ -67,14 +67,12 @@ export function formatOf(contentType: string, wishes: InputWishes = NO_WISHES): 
   const type = mediaType(contentType);
   if (type === 'application/json' || type === '') return 'json';
   if (type === 'multipart/form-data') return 'multipart';
-  if (MSGPACK_TYPES.has(type)) return 'msgpack';
+  if (MSGPACK_TYPES.includes(type)) return 'msgpack';
   if (type.endsWith('+json')) return 'json';
   if (type === FORM_TYPE) return wishes.forms ? 'form' : 'json';
   if (type.startsWith('text/')) return wishes.text ? 'text' : 'json';
   return 'bytes';
 }
-
-const MSGPACK_TYPES = new Set(['application/msgpack', 'application/x-msgpack', 'application/vnd.msgpack']);
 
 /** The content type that curl's `-d` sends with any body: mistyped JSON must not reach an app as a field. */
 const FORM_TYPE = 'application/x-www-form-urlencoded';

@@ -1,10 +1,10 @@
 /** Documents in the order of their relevance, in the form of Cohere's API, which Jina's and others' have too. */
 import { badField, badOutput } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
-import { kindOf, shown } from '../../protocol/values/tensor.js';
+import { kindOf, shown, type Fields } from '../../protocol/values/tensor.js';
 import type { DialectFormat, Exchange } from './body-format.js';
 import { writeJson } from './json.js';
-import { fieldsOf, numbersOf, resultOf, wholeNumber, type Fields } from './task-bodies.js';
+import { fieldsOf, numbersOf, resultOf, wholeNumber } from './task-bodies.js';
 
 function exchange(call: Call): Exchange {
   let documents: readonly string[] = [];

@@ -1,14 +1,12 @@
 /** The parts that bodies and answers of all tasks have: fields of JSON, numbers that an app returned, refusals. */
 import { badField, badOutput } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
-import { isObject, kindOf, shown, type Tensor } from '../../protocol/values/tensor.js';
+import { isObject, kindOf, shown, type Fields, type Tensor } from '../../protocol/values/tensor.js';
 import type { EncodedOutput } from './body-format.js';
 import { readJson } from './json.js';
 import { numberOfHalfBits } from './open-inference/elements.js';
 import { outputsOf } from './open-inference/outputs.js';
 import { Reply, assertNoError } from './reply.js';
-
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** @throws SERVE_BAD_BODY */
 export function fieldsOf(body: Buffer): Fields {

@@ -6,7 +6,7 @@ import { serviceClasses } from '../adapters/service-handler.js';
 import { suggest } from '../../protocol/text/sentences.js';
 import { hintOnce } from '../process/hint-once.js';
 import { AppLoadError, locateText } from './explain-load-error.js';
-import type { Exports } from './loader.js';
+import type { Exports } from '../adapters/loaded-app.js';
 
 /**
  * Returns an error if the path can not be loaded as an app; null if it may be, or does not exist. `isKnown`: a loader has

@@ -7,7 +7,8 @@ import { pathToFileURL } from 'node:url';
 import { setImportingWorker, type AppPlace } from '../api/serving.js';
 import { AppLoadError, explainImportError, locateText } from './explain-load-error.js';
 import { missingApp } from './explain-missing-app.js';
-import type { Exports, Loader } from './loader.js';
+import type { Exports } from '../adapters/loaded-app.js';
+import type { Loader } from './loader.js';
 import { registerPackages } from './register-packages.js';
 import { registerTypeScript } from './register-typescript.js';
 

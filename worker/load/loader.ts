@@ -3,7 +3,7 @@
  * `load-app.ts` has the list.
  */
 import type { StartSpec } from '../../protocol/wire/messages.js';
-import type { WARM_UP, WarmUp } from '../adapters/loaded-app.js';
+import type { Exports } from '../adapters/loaded-app.js';
 import type { AppLoadError } from './explain-load-error.js';
 
 /**
@@ -14,9 +14,6 @@ export type AppFile = Pick<
   StartSpec,
   'app' | 'appPlace' | 'service' | 'device' | 'batchSize' | 'asksForBatches'
 >;
-
-/** Exports of a module, or an object with the same names (`init`, `inference`, `config`, ...) of a file that is none. */
-export type Exports = Readonly<Record<string, unknown>> & { readonly [WARM_UP]?: WarmUp };
 
 export interface Loader {
   /** Extensions of its files. */

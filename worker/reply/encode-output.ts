@@ -3,7 +3,7 @@ import { Blob } from 'node:buffer';
 import type { Call } from '../../protocol/wire/messages.js';
 import type { EncodedOutput } from '../formats/body-format.js';
 import { writeBytes } from '../formats/bytes.js';
-import { BY_ACCEPT } from '../formats/index.js';
+import { MSGPACK_TYPES } from '../formats/index.js';
 import { writeJson } from '../formats/json.js';
 import { checkedHeaders } from '../formats/reply.js';
 
@@ -15,8 +15,13 @@ export function encodeOutput(value: unknown, call: Call): EncodedOutput | Promis
   if (value instanceof Uint8Array || value instanceof ArrayBuffer) return writeBytes(value);
   if (value instanceof Blob) return blobOutput(value);
   if (call.accept !== ANY_TYPE)
-    for (const [type, write] of BY_ACCEPT) if (asksFor(call.accept, type)) return write(value);
+    for (const type of MSGPACK_TYPES) if (asksFor(call.accept, type)) return msgpackOutput(value, type);
   return writeJson(value, call);
+}
+
+async function msgpackOutput(value: unknown, contentType: string): Promise<EncodedOutput> {
+  const { writeMsgpack } = await import('../formats/msgpack.js');
+  return { contentType, body: writeMsgpack(value) };
 }
 
 /** The header of most clients, which names no type. */

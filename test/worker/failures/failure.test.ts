@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import { HttpError } from '../../../worker/api/http-error.js';
-import { PredictionException } from '../../../worker/api/mms/prediction-exception.js';
+import { PredictionException } from '../../../worker/api/http-error.js';
 import { failureOf } from '../../../worker/failures/failure.js';
 
 const hostile = new Proxy(new Error('x'), {

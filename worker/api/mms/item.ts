@@ -1,5 +1,5 @@
 /** The inputs and outputs of a custom service. */
-import type { PredictionException } from './prediction-exception.js';
+import type { PredictionException } from '../http-error.js';
 
 /**
  * Any JSON.

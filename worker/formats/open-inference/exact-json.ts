@@ -6,7 +6,7 @@
  * may have changed a number that matters, does a reader of our own read the digits.
  */
 import { badBody, type ServeError } from '../../../protocol/errors.js';
-import { MAX_DIMENSIONS } from '../../../protocol/values/tensor.js';
+import { MAX_DIMENSIONS, type Fields } from '../../../protocol/values/tensor.js';
 
 /** Far more than the lists of a tensor, and far less than the stack holds. */
 const MAX_DEPTH = 2 * MAX_DIMENSIONS;
@@ -169,8 +169,6 @@ function exactInteger(digits: string): number | bigint {
   const value = Number(digits);
   return Number.isSafeInteger(value) ? value : BigInt(digits);
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Whether the request must be read again, digit by digit. It may be any value of JSON. */
 export function isInexactRequest(request: unknown): boolean {

@@ -1,6 +1,7 @@
 /** Inputs of an app that has a signature: checked against it, or read without a head, because it says all. */
 import { badBody } from '../../../protocol/errors.js';
 import {
+  type Fields,
   type Signature,
   type TensorSpec,
   elementCount,
@@ -26,7 +27,7 @@ export function checkInputs(inputs: Inputs, signature: Signature): void {
 }
 
 /** Checks that there is a value for each input, and no other. @throws SERVE_BAD_BODY that names the input */
-export function checkNames(values: Readonly<Record<string, unknown>>, { inputs: specs }: Signature): void {
+export function checkNames(values: Fields, { inputs: specs }: Signature): void {
   const missing = specs.find(({ name }) => !Object.hasOwn(values, name));
   if (missing !== undefined)
     throw badBody(`Input ${shown(missing.name)} is missing; the model wants ${textOf(missing)}.`);

@@ -1,6 +1,7 @@
 /** The inputs of one call as tensors by name, checked before native code gets them, from what a format has read. */
 import { badBody } from '../../../protocol/errors.js';
 import {
+  type Fields,
   type Signature,
   type TensorSpec,
   isObject,
@@ -50,7 +51,7 @@ export function readCallInputs(input: unknown, signature: Signature, isJson = fa
   };
 }
 
-function valuesByName(input: unknown, { inputs }: Signature): Readonly<Record<string, unknown>> {
+function valuesByName(input: unknown, { inputs }: Signature): Fields {
   const [only] = inputs;
   if (isObject(input) && !ArrayBuffer.isView(input) && !(input instanceof Tensor)) return input;
   if (only !== undefined && inputs.length === 1 && input !== null) return { [only.name]: input };

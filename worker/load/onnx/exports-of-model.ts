@@ -5,10 +5,10 @@
  * environment. After: `onnx-model.ts` answers the calls.
  */
 import type { Signature } from '../../../protocol/values/tensor.js';
-import { WARM_UP } from '../../adapters/loaded-app.js';
+import { WARM_UP, type Exports } from '../../adapters/loaded-app.js';
 import type { InferenceContext, InitContext } from '../../api/types.js';
 import { formatOf } from '../../formats/read-input.js';
-import type { AppFile, Exports } from '../loader.js';
+import type { AppFile } from '../loader.js';
 import { checkedOutput, embeddingExports } from './embedding.js';
 import { mayJoin, rowsClaim, unnamedText, readModelWords } from './model-words.js';
 import { OnnxModel } from './onnx-model.js';

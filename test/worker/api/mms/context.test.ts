@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Context, beginBatch } from '../../../../worker/api/mms/context.js';
-import { PredictionException } from '../../../../worker/api/mms/prediction-exception.js';
+import { PredictionException } from '../../../../worker/api/http-error.js';
 
 function newContext(): Context {
   const facts = { modelName: 'm', manifest: null, systemProperties: {}, worker: {}, log: {} };
