@@ -11,7 +11,7 @@ import {
   MAX_FRAGMENT_BYTES,
   MAX_HEAD_BYTES,
 } from '../../protocol/wire/limits.js';
-import type { Message, ReplyHead, Thrown } from '../../protocol/wire/messages.js';
+import type { Message, Thrown } from '../../protocol/wire/messages.js';
 import { leaveToCollector, slabs } from '../memory/slabs.js';
 import type { CallHolder, HeldCall } from './held-batch.js';
 import type { Channel } from '../../protocol/wire/channel.js';
@@ -19,9 +19,8 @@ import type { Call, CallMessage } from '../dispatch/call.js';
 
 /** An answer whose body is still arriving. */
 interface PartialResult {
-  readonly call: HeldCall;
-  readonly head: ReplyHead;
-  readonly runMs: number;
+  readonly held: HeldCall;
+  readonly result: Message & { type: 'result' };
   /** Gives the memory of its body back. */
   release: () => void;
 }
@@ -91,24 +90,20 @@ export class CallAnswers {
     if (message.bodyBytes > this.maxOutputBytes) {
       throw protocolError(`a result of ${message.bodyBytes} bytes; ${this.maxOutputBytes} are allowed`);
     }
-    const owner: PartialResult = {
-      call: held,
-      head: message,
-      runMs: message.runMs,
-      release: leaveToCollector,
-    };
+    const owner: PartialResult = { held, result: message, release: leaveToCollector };
     const whole = this.#results.start(message.id, owner, message.bodyBytes, pieces);
     if (whole !== null) this.#onWholeResult(owner, whole);
   }
 
-  #onWholeResult({ call: held, head, runMs, release }: PartialResult, pieces: Buffer[]): void {
-    const bodyBytes = totalBytes(pieces);
-    held.call.replyBytes = bodyBytes;
+  #onWholeResult({ held, result, release }: PartialResult, pieces: Buffer[]): void {
+    const { call } = held;
+    const { bodyBytes, runMs } = result;
+    call.replyBytes = bodyBytes;
     // Feed the worker first, then answer the client.
     this.#worker.release(held, runMs);
     // An answer proves that the worker has read the whole body: nothing of it waits in the pipe.
-    held.call.lease.release();
-    held.call.reply(head, pieces, bodyBytes, runMs, release);
+    call.lease.release();
+    call.reply(result, pieces, bodyBytes, runMs, release);
   }
 
   /** Passes on a part of a streamed answer. */
@@ -187,18 +182,13 @@ export class CallAnswers {
     const held = this.#worker.find(id);
     if (!held.knownBegun) this.#worker.learnBegun();
     if (!held.knownBegun) throw protocolError(`an answer to call ${id}, which never began`);
-    this.#checkIsActive(held);
+    this.#worker.checkActive(held);
     return held;
   }
 
   #markBegun(held: HeldCall, runMs: number): void {
-    this.#checkIsActive(held);
+    this.#worker.checkActive(held);
     if (!held.knownBegun) held.batch.begin(held, performance.now() - runMs);
-  }
-
-  #checkIsActive(held: HeldCall): void {
-    if (this.#worker.isActive(held)) return;
-    throw protocolError(`an answer to call ${held.id}, before those sent earlier have ended`);
   }
 }
 
@@ -213,7 +203,16 @@ function errorOf({ name, message, stack }: Thrown): Error {
 /** Writes a batch to its worker, as consecutive `call` frames of which the last is marked. `number` names it on the wire. */
 export function sendBatch(channel: Channel, number: number, calls: readonly Call[]): void {
   if (calls.length === 1) {
-    sendAlone(channel, number, calls[0] as Call);
+    // The usual case, without the arrays that only several calls need.
+    const { message, pieces, bodyBytes } = calls[0] as Call;
+    const frame = {
+      type: 'call',
+      calls: [message],
+      inlineBytes: [bodyBytes],
+      batch: number,
+      last: true,
+    } as const;
+    channel.sendBody(frame, message.id, pieces, bodyBytes);
     return;
   }
   // A frame that waits behind others may be taken back, and its mark with it: so the mark gets its own frame.
@@ -221,12 +220,6 @@ export function sendBatch(channel: Channel, number: number, calls: readonly Call
   const frames = mayWait ? calls.map((call) => [call]) : framesOf(calls);
   frames.forEach((frame, i) => sendFrame(channel, number, frame, !mayWait && i === frames.length - 1));
   if (mayWait) sendFrame(channel, number, [], true);
-}
-
-/** The usual case, without the arrays that only several calls need. */
-function sendAlone(channel: Channel, batch: number, { message, pieces, bodyBytes }: Call): void {
-  const frame = { type: 'call', calls: [message], inlineBytes: [bodyBytes], batch, last: true } as const;
-  channel.sendBody(frame, message.id, pieces, bodyBytes);
 }
 
 function sendFrame(channel: Channel, batch: number, calls: readonly Call[], last: boolean): void {

@@ -10,13 +10,13 @@
  */
 import type { Readable, Writable } from 'node:stream';
 import { MONOTONIC_OFFSET_MS, type BegunNote } from '../../protocol/wire/begun-note.js';
-import { Channel } from '../../protocol/wire/channel.js';
+import { Channel, type ChannelHandlers } from '../../protocol/wire/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
 import type { DataPart, Message } from '../../protocol/wire/messages.js';
 import type { Call, ReadyWorker } from '../dispatch/call.js';
 import type { NamedLimit } from '../machine/limit-timer.js';
 import { CallAnswers, sendBatch } from './call-messages.js';
-import { HeldBatch, HeldCall, type CallHolder, type StuckCause } from './held-batch.js';
+import { HeldCall, type HeldBatch, type CallHolder, type StuckCause } from './held-batch.js';
 import { RunTimeout } from './run-timeout.js';
 
 export interface CallLimits {
@@ -27,7 +27,7 @@ export interface CallLimits {
 /** Output of a call may be read so long after its answer, which comes by another pipe. */
 const JUST_MS = 50;
 
-export abstract class CallWorker implements CallHolder, ReadyWorker {
+export abstract class CallWorker implements CallHolder, ReadyWorker, ChannelHandlers {
   readonly index: number;
   readonly channel: Channel;
   readonly answers: CallAnswers;
@@ -63,24 +63,25 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
   ) {
     this.index = index;
     this.#readBegun = readBegun;
-    this.channel = new Channel(framesIn, framesOut, {
-      onMessage: (message, pieces) => this.onMessage(message, pieces),
-      room: (message, bytes) => this.answers.room(message, bytes),
-      onEnd: (error) => this.onStreamEnd(error),
-      onWriteError: () => {}, // it is dying; its stream still delivers its last messages
-    });
+    this.channel = new Channel(framesIn, framesOut, this);
     this.answers = new CallAnswers(this, limits.maxOutputBytes);
     this.timeout = new RunTimeout(limits.runTimeout, this);
   }
 
-  protected abstract onMessage(message: Message, pieces: Buffer[]): void;
+  abstract onMessage(message: Message, pieces: Buffer[]): void;
   /** `error`: its frames are broken; null if it has closed its stream. */
-  protected abstract onStreamEnd(error: ServeError | null): void;
+  abstract onEnd(error: ServeError | null): void;
   /** A call has ended in the worker. `runMs` is null if it does not predict the time of later calls. */
   protected abstract onFinished(call: Call, runMs: number | null): void;
   abstract onCallError(call: Call, error: ServeError): void;
   abstract leave(why: string): void;
   abstract kill(cause: StuckCause): void;
+
+  room(message: Message, bytes: number): Buffer | null {
+    return this.answers.room(message, bytes);
+  }
+
+  onWriteError(): void {} // it is dying; its stream still delivers its last messages
 
   /** Applies to batches that begin from now on. */
   set limits({ runTimeout, maxOutputBytes }: CallLimits) {
@@ -145,19 +146,20 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
     return this.lookUpRunning()[0]?.beganAtMs ?? null;
   }
 
-  isActive({ batch }: HeldCall): boolean {
-    return batch === this.#batches[0] || this.#batches.indexOf(batch) < this.places;
+  checkActive({ id, batch }: HeldCall): void {
+    if (batch === this.#batches[0] || this.#batches.indexOf(batch) < this.places) return;
+    throw protocolError(`an answer to call ${id}, before those sent earlier have ended`);
   }
 
   find(id: number): HeldCall {
-    const held = this.#find((one) => one.id === id);
+    const held = this.#find(id);
     if (held !== null) return held;
     throw protocolError(`call ${id} is not held by this worker`);
   }
 
   /** The request ids of those of these calls that are still held. */
   requestIds(ids: readonly number[]): string[] {
-    return ids.flatMap((id) => this.#find((one) => one.id === id)?.call.message.requestId ?? []);
+    return ids.flatMap((id) => this.#find(id)?.call.message.requestId ?? []);
   }
 
   /** All calls held; looks up which have begun. */
@@ -168,14 +170,15 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
 
   /** Sends the calls of a batch. The worker must be `ready`. */
   assign(calls: readonly Call[]): void {
-    const batch = new HeldBatch(this.timeout.beginGraceMs, this.#hasten);
+    const batch = this.timeout.newBatch();
     for (const call of calls) {
-      const id = this.#takeId();
+      const id = this.#nextId;
+      this.#nextId = id === 0xffff_ffff ? 1 : id + 1;
       call.message.id = id;
       batch.calls.push(new HeldCall(id, call, batch));
     }
     this.load += calls.length;
-    if (this.#batches.push(batch) <= this.places) this.#awaitBegin(batch);
+    if (this.#batches.push(batch) <= this.places) this.timeout.start(batch);
     this.#noteOthers();
     sendBatch(this.channel, (calls[0] as Call).message.id, calls);
     this.flushSoon();
@@ -219,15 +222,15 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
   }
 
   release(held: HeldCall, runMs: number | null): void {
-    const { batch } = held;
+    const { batch, call } = held;
     batch.remove(held);
     this.load -= 1;
     if (batch.calls.length === 0) this.#removeBatch(batch);
     if (this.places > 1) this.timeout.onEnded();
     this.#noteOthers();
     if (held.knownBegun) this.finishedCalls += 1;
-    this.#noteEnded(held.call);
-    this.onFinished(held.call, runMs);
+    this.#noteEnded(call);
+    this.onFinished(call, runMs);
   }
 
   /** The worker begins no more calls: removes and returns the calls of batches that have not begun, in order. */
@@ -291,19 +294,14 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
     this.channel.flush();
   };
 
-  #takeId(): number {
-    const id = this.#nextId;
-    this.#nextId = id === 0xffff_ffff ? 1 : id + 1;
-    return id;
-  }
-
   #findByCall(call: Call): HeldCall | null {
-    return this.#find((held) => held.call === call);
+    const held = this.#find(call.message.id);
+    return held?.call === call ? held : null; // the id may be that of the worker that held it before
   }
 
-  #find(isIt: (held: HeldCall) => boolean): HeldCall | null {
+  #find(id: number): HeldCall | null {
     for (const { calls } of this.#batches) {
-      for (const held of calls) if (isIt(held)) return held;
+      for (const held of calls) if (held.id === id) return held;
     }
     return null;
   }
@@ -316,21 +314,13 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
       (this.#batches[i] as HeldBatch).othersWait = othersWait;
   }
 
-  readonly #hasten = (batch: HeldBatch): void => this.timeout.hasten(batch);
-
   /** If it was active, the first of those sent ahead takes its place. */
   #removeBatch(batch: HeldBatch): void {
     const at = this.#batches.indexOf(batch);
     if (at === 0) this.#batches.shift();
     else this.#batches.splice(at, 1);
     const next = this.#batches[this.places - 1];
-    if (at < this.places && next !== undefined) this.#awaitBegin(next);
-  }
-
-  /** Starts the clock of a batch that is active now: it must begin in time, or its worker hangs. */
-  #awaitBegin(batch: HeldBatch): void {
-    batch.awaitBegin();
-    this.timeout.start(); // also for one that has begun: the clock may have run out on the one before
+    if (at < this.places && next !== undefined) this.timeout.start(next);
   }
 }
 

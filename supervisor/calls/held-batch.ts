@@ -75,8 +75,9 @@ export class HeldBatch {
   beganAtMs = 0;
   /** Time added to its limit: the time it may take to begin. */
   #graceMs: number;
+  /** Only its own methods change it. */
+  hasBegun = false;
   readonly #onHoldUp: (batch: HeldBatch) => void;
-  #hasBegun = false;
   #othersWait = false;
   /** Time spent waiting for clients, and since when it waits now; null if it does not. */
   #pausedMs = 0;
@@ -103,10 +104,6 @@ export class HeldBatch {
     this.setClock();
   }
 
-  get hasBegun(): boolean {
-    return this.#hasBegun;
-  }
-
   /** The time that counts towards its limit: waits for clients count only while other calls wait. */
   usedMs(nowMs: number): number {
     const pausedMs = this.#pausedMs + (this.#pausedSinceMs === null ? 0 : nowMs - this.#pausedSinceMs);
@@ -114,16 +111,19 @@ export class HeldBatch {
     return nowMs - this.beganAtMs - this.#graceMs - pausedMs + heldUpMs;
   }
 
-  /** It should begin now: its time to do so starts. */
-  awaitBegin(): void {
-    if (!this.#hasBegun) this.beganAtMs = performance.now();
-  }
-
   /** Marks its calls up to `last` as begun at `atMs` on the monotonic clock. */
   begin(last: HeldCall, atMs: number): void {
     const nowMs = performance.now();
     for (const held of this.calls) {
-      if (!held.knownBegun) this.#beginCall(held, atMs, nowMs);
+      if (!held.knownBegun) {
+        // A time out of range comes from another clock.
+        const beganAtMs = atMs >= held.call.acceptedAtMs && atMs <= nowMs ? atMs : nowMs;
+        held.knownBegun = true;
+        held.call.begin(beganAtMs);
+        if (!this.hasBegun) this.beganAtMs = beganAtMs;
+        this.hasBegun = true;
+        this.#graceMs = 0;
+      }
       if (held === last) return;
     }
   }
@@ -159,17 +159,6 @@ export class HeldBatch {
     this.#pausedSinceMs = null;
     this.#pausedMs = performance.now() - this.beganAtMs - this.#graceMs;
   }
-
-  #beginCall(held: HeldCall, atMs: number, nowMs: number): void {
-    // A time out of range comes from another clock.
-    const beganAtMs = atMs >= held.call.acceptedAtMs && atMs <= nowMs ? atMs : nowMs;
-    held.knownBegun = true;
-    held.call.begin(beganAtMs);
-    if (this.#hasBegun) return;
-    this.#hasBegun = true;
-    this.beganAtMs = beganAtMs;
-    this.#graceMs = 0;
-  }
 }
 
 /** The reason why the process of a call has to be killed. */
@@ -186,8 +175,8 @@ export interface CallHolder extends Pick<ReadyWorker, 'learnBegun' | 'abandon'> 
   lookUpActive(): readonly HeldBatch[];
   /** @throws SERVE_PROTOCOL if the worker does not hold it */
   find(id: number): HeldCall;
-  /** Whether the call is one of those that run, or should begin now. */
-  isActive(held: HeldCall): boolean;
+  /** @throws SERVE_PROTOCOL unless the call is one of those that run, or should begin now */
+  checkActive(held: HeldCall): void;
   /** The call has ended in the worker: its place is free. `runMs` is null if it does not predict the time of later calls. */
   release(held: HeldCall, runMs: number | null): void;
   /** Flushes the channel, at the latest at the end of this turn of the event loop. */

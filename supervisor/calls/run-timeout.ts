@@ -12,7 +12,7 @@
 import { ServeError } from '../../protocol/errors.js';
 import type { Call } from '../dispatch/call.js';
 import { Alarm, startLimit, type LimitTimer, type NamedLimit } from '../machine/limit-timer.js';
-import type { CallHolder, HeldBatch, HeldCall } from './held-batch.js';
+import { HeldBatch, type CallHolder, type HeldCall } from './held-batch.js';
 
 /** Time between the abort signal of a handler and the kill of its process. */
 export const ABORT_GRACE_MS = 1000;
@@ -45,21 +45,23 @@ export class RunTimeout {
     this.#alarm.stop();
   }
 
-  /** Time added to the limit of a batch while it has not begun. */
-  get beginGraceMs(): number {
-    return Math.max(0, MIN_BEGIN_MS - this.#limit.ms);
+  /** Makes a batch; while it has not begun, its limit is longer. */
+  newBatch(): HeldBatch {
+    return new HeldBatch(Math.max(0, MIN_BEGIN_MS - this.#limit.ms), this.#hasten);
   }
 
-  /** A batch should begin. */
-  start(): void {
-    this.#alarm.set(performance.now() + this.#limit.ms);
+  /** A batch is active now: it must begin in time, or its worker hangs. Also for one that has begun: the clock may have run out on the one before. */
+  start(batch: HeldBatch): void {
+    const nowMs = performance.now();
+    if (!batch.hasBegun) batch.beganAtMs = nowMs;
+    this.#alarm.set(nowMs + this.#limit.ms);
   }
 
   /** More time counts than before, since the clients of a batch hold up other calls: its limit may be over earlier. */
-  hasten(batch: HeldBatch): void {
+  readonly #hasten = (batch: HeldBatch): void => {
     const nowMs = performance.now();
     this.#alarm.set(nowMs + this.#limit.ms - batch.usedMs(nowMs));
-  }
+  };
 
   /** A batch has ended. */
   onEnded(): void {
@@ -121,7 +123,7 @@ export class RunTimeout {
       call.fail(holdUpError(call, `${ms} ms (${name})`));
       this.#worker.abandon(call, 'other calls waited for the worker, and the client kept it waiting');
     }
-    this.start();
+    this.#alarm.set(performance.now() + ms);
   }
 
   #onGraceOver(batch: HeldBatch): void {

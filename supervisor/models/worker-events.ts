@@ -66,11 +66,15 @@ export class WorkerEvents {
   }
 
   #spawn(slot: Slot): WorkerHandle {
-    const { generations, resources } = this.#model;
+    const { crew, dispatcher, generations, resources } = this.#model;
     const { spec, options, skipsWarmUp } = generations.newest;
     const worker: WorkerHandle = startWorker(spec, options, resources, slot, skipsWarmUp, {
       loaded: (info, hello) => this.#loaded(worker, info, hello),
-      finished: (call, runMs) => this.#finished(worker, call, runMs),
+      finished: (call, runMs) => {
+        this.noteIdle();
+        worker.lastCallMs = crew.idleSinceMs;
+        dispatcher.finished(call, runMs);
+      },
       told: (event) => this.#told(slot, worker, event),
     });
     generations.started(worker);
@@ -131,12 +135,6 @@ export class WorkerEvents {
     const { spec, options } = app;
     const limits = workerLimits(spec, options, resources.maxOutputBytes);
     return { ...limits, startBatchSize: spec.service === null ? Infinity : options.batchSize };
-  }
-
-  #finished(worker: WorkerHandle, call: Call, runMs: number | null): void {
-    this.noteIdle();
-    worker.lastCallMs = this.#model.crew.idleSinceMs;
-    this.#model.dispatcher.finished(call, runMs);
   }
 
   #webhook({ order, body, events, drop }: WorkerEvent & { readonly type: 'webhook' }): void {

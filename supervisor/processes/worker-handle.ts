@@ -130,7 +130,7 @@ export class WorkerHandle extends CallWorker {
     if (this.load === 0 && this.#core.state.name === 'finishing') this.#stop.onFinished();
   }
 
-  protected onMessage(message: Message, pieces: Buffer[]): void {
+  onMessage(message: Message, pieces: Buffer[]): void {
     if (this.answers.take(message, pieces)) return;
     switch (message.type) {
       case 'log':
@@ -217,7 +217,7 @@ export class WorkerHandle extends CallWorker {
       this.#listener.told({ type: 'lost', calls, error: new ServeError('SERVE_WORKER_LOST') });
   }
 
-  protected onStreamEnd(error: ServeError | null): void {
+  onEnd(error: ServeError | null): void {
     const { process, notes } = this.#core;
     // A frame that was cut by the worker's death is no protocol error.
     if (error !== null && !process.framesIn.readableEnded) {

@@ -33,7 +33,7 @@ function setUp(t: TestContext) {
     channel: channel.asChannel,
     flushSoon: () => channel.flush(),
     find: () => held,
-    isActive: () => true,
+    checkActive: () => {},
   };
   const traffic = new CallAnswers(worker as CallHolder, 1000);
   return { traffic, call: held, channel, story, take: () => takes.forEach((taken) => taken()) };

@@ -73,11 +73,11 @@ export class HandWorker extends CallWorker {
     this.timeout.close();
   }
 
-  protected onMessage(): void {
+  onMessage(): void {
     assert.fail('answers are given by hand');
   }
 
-  protected onStreamEnd(): void {}
+  onEnd(): void {}
 
   protected onFinished(call: Call, runMs: number | null): void {
     this.#onFinished(call, runMs);

@@ -45,9 +45,12 @@ function setUp(t: TestContext) {
     },
     /** Holds one more call, which has begun. */
     take: (id: number): HeldCall => {
-      const taken = heldCall(id, { onSettled: (outcome) => story.push(`r${id} ${outcome}`) });
+      const taken = heldCall(id, {
+        batch: timeout.newBatch(),
+        onSettled: (outcome) => story.push(`r${id} ${outcome}`),
+      });
       held.push(taken.batch);
-      timeout.start();
+      timeout.start(taken.batch);
       return taken;
     },
     pass: (ms: number): void => {
@@ -131,10 +134,9 @@ test('a call whose client kept it waiting while others waited ends as if the cli
 
 test('a call that never began has the time to begin in addition; then its worker is killed, and the call is not failed', (t) => {
   const { held, pass, story, channel, timeout } = setUp(t);
-  const { batch } = sentCall(7, { batch: new HeldBatch(timeout.beginGraceMs) });
-  batch.awaitBegin();
+  const { batch } = sentCall(7, { batch: timeout.newBatch() });
   held.push(batch);
-  timeout.start();
+  timeout.start(batch);
   pass(MIN_BEGIN_MS - 1);
   assert.deepEqual(story, []);
   pass(1);
@@ -144,11 +146,12 @@ test('a call that never began has the time to begin in addition; then its worker
 
 test('the time to begin is at least 5 s, and no longer than a longer limit', (t) => {
   const { timeout } = setUp(t);
-  assert.equal(timeout.beginGraceMs, 4000);
+  const graceMs = (): number => 0 - timeout.newBatch().usedMs(0);
+  assert.equal(graceMs(), 4000);
   timeout.limit = limitOf(5000);
-  assert.equal(timeout.beginGraceMs, 0);
+  assert.equal(graceMs(), 0);
   timeout.limit = limitOf(300_000);
-  assert.equal(timeout.beginGraceMs, 0);
+  assert.equal(graceMs(), 0);
 });
 
 test('a new limit applies to later calls', (t) => {
@@ -223,18 +226,16 @@ function holdUp(t: TestContext): Omit<ReturnType<typeof setUp>, 'held'> & { held
   held.batch.othersWait = true;
   bench.pass(100);
   held.countUnread(STREAM_WINDOW_BYTES);
-  bench.timeout.hasten(held.batch);
   bench.pass(500);
   held.batch.othersWait = false;
   return { ...bench, held };
 }
 
 test('time in which a call waits for its client counts only while other calls wait, in all', (t) => {
-  const { held, pass, story, timeout } = holdUp(t);
+  const { held, pass, story } = holdUp(t);
   pass(3 * LIMIT_MS);
   assert.deepEqual(story, [], 'no other call waits');
   held.batch.othersWait = true;
-  timeout.hasten(held.batch);
   pass(399);
   assert.deepEqual(story, []);
   pass(1);
