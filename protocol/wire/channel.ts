@@ -55,7 +55,7 @@ const AHEAD_BYTES = 2 * MAX_FRAGMENT_BYTES;
 
 export class Channel {
   readonly #out: Writable;
-  readonly #writeNow: (bytes: Uint8Array) => number;
+  readonly #writeNow: ((bytes: Uint8Array) => number) | null;
   readonly #handlers: ChannelHandlers;
   readonly #reader: FrameReader;
   #pending: Uint8Array[] = [];
@@ -72,7 +72,7 @@ export class Channel {
     input: Readable,
     out: Writable,
     handlers: ChannelHandlers,
-    writeNow: (bytes: Uint8Array) => number = () => 0,
+    writeNow: ((bytes: Uint8Array) => number) | null = null,
   ) {
     this.#out = out;
     this.#writeNow = writeNow;
@@ -216,7 +216,9 @@ export class Channel {
     const buffers = joinSmallParts(this.#pending);
     this.#pending = [];
     this.#pendingBytes = 0;
-    if (buffers.length === 1 && this.#wroteNow(buffers as [Uint8Array])) return;
+    const writeNow = this.#writeNow;
+    if (writeNow !== null && buffers.length === 1 && this.#wroteNow(writeNow, buffers as [Uint8Array]))
+      return;
     const last = buffers.length - 1;
     if (last > 0) this.#out.cork();
     for (let i = 0; i < last; i += 1) this.#out.write(buffers[i]);
@@ -225,10 +227,10 @@ export class Channel {
   }
 
   /** Returns false if a rest is left, which then replaces the buffer. */
-  #wroteNow(buffers: [Uint8Array]): boolean {
+  #wroteNow(writeNow: (bytes: Uint8Array) => number, buffers: [Uint8Array]): boolean {
     if (this.#out.writableLength > 0 || this.#out.destroyed) return false;
     const [buffer] = buffers;
-    const written = this.#writeNow(buffer);
+    const written = writeNow(buffer);
     buffers[0] = buffer.subarray(written);
     if (written < buffer.length) return false;
     this.#runFlushedCallbacks();

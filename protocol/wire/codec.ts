@@ -10,6 +10,7 @@ import {
   malformed,
   number,
   numberOrNull,
+  phrase,
   positive,
   readRow,
   text,
@@ -104,16 +105,15 @@ function resultFields({ id, status, contentType, headers, bodyBytes, runMs, phra
 }
 
 function readResult(f: unknown[]): Result {
-  const { status, phrase } = MESSAGES.result;
   return {
     type: 'result',
     id: uint(f[1], 'id'),
-    status: status(f[2], 'status'),
+    status: MESSAGES.result.status(f[2], 'status'),
     contentType: text(f[3], 'contentType'),
     headers: text(f[4], 'headers'),
     bodyBytes: uint(f[5], 'bodyBytes'),
     runMs: number(f[6], 'runMs'),
-    phrase: phrase(f[7], 'phrase'),
+    phrase: f[7] === undefined ? '' : phrase(f[7], 'phrase'),
   };
 }
 

@@ -83,7 +83,12 @@ export class FrameReader {
     if (this.#prefixFilled === FRAME_PREFIX_BYTES) {
       this.#headMissing = this.#prefix.readUInt32LE(0);
       this.#bodyMissing = this.#prefix.readUInt32LE(4);
-      checkLengths(this.#headMissing, this.#bodyMissing);
+      if (this.#headMissing === 0 || this.#headMissing > MAX_HEAD_BYTES)
+        throw protocolError(`frame head of ${this.#headMissing} bytes; 1 to ${MAX_HEAD_BYTES} are allowed`);
+      if (this.#bodyMissing > MAX_FRAGMENT_BYTES)
+        throw protocolError(
+          `frame body of ${this.#bodyMissing} bytes; at most ${MAX_FRAGMENT_BYTES} are allowed`,
+        );
     }
     return offset + taken;
   }
@@ -91,26 +96,20 @@ export class FrameReader {
   #readHead(chunk: Buffer, offset: number): number {
     const end = Math.min(offset + this.#headMissing, chunk.length);
     this.#headMissing -= end - offset;
-    if (this.#source === null) this.#startHead(chunk, offset, end);
-    else this.#joinHead(this.#source, chunk.subarray(offset, end));
-    if (this.#headMissing === 0 && this.#bodyMissing - (chunk.length - end) >= MUCH_BYTES) this.#findRoom();
+    if (this.#source === null) {
+      this.#source = chunk;
+      this.#headStart = offset;
+      this.#headEnd = end;
+    } else {
+      // Only a head that is split between two chunks is copied.
+      const begin = this.#source.subarray(this.#headStart, this.#headEnd);
+      this.#source = Buffer.concat([begin, chunk.subarray(offset, end)]);
+      this.#headStart = 0;
+      this.#headEnd = this.#source.length;
+    }
+    if (this.#headMissing === 0 && this.#bodyMissing - (chunk.length - end) >= MUCH_BYTES)
+      this.#target = this.#roomFor(this.#source, this.#headStart, this.#headEnd, this.#bodyMissing);
     return end;
-  }
-
-  #findRoom(): void {
-    this.#target = this.#roomFor(this.#source as Buffer, this.#headStart, this.#headEnd, this.#bodyMissing);
-  }
-
-  #startHead(source: Buffer, start: number, end: number): void {
-    this.#source = source;
-    this.#headStart = start;
-    this.#headEnd = end;
-  }
-
-  /** Only a head that is split between two chunks is copied. */
-  #joinHead(source: Buffer, rest: Buffer): void {
-    const head = Buffer.concat([source.subarray(this.#headStart, this.#headEnd), rest]);
-    this.#startHead(head, 0, head.length);
   }
 
   #readBody(chunk: Buffer, offset: number): number {
@@ -130,14 +129,5 @@ export class FrameReader {
     this.#pieces = [];
     this.#prefixFilled = 0;
     this.#onFrame(source, this.#headStart, this.#headEnd, pieces);
-  }
-}
-
-function checkLengths(headLength: number, bodyLength: number): void {
-  if (headLength === 0 || headLength > MAX_HEAD_BYTES) {
-    throw protocolError(`frame head of ${headLength} bytes; 1 to ${MAX_HEAD_BYTES} are allowed`);
-  }
-  if (bodyLength > MAX_FRAGMENT_BYTES) {
-    throw protocolError(`frame body of ${bodyLength} bytes; at most ${MAX_FRAGMENT_BYTES} are allowed`);
   }
 }

@@ -54,12 +54,6 @@ function readLightly(source: { readonly fd: number } | { readonly handle: object
     buffer = wasTargeted ? headBuffer : wideBuffer;
     return buffer;
   };
-  const take = (bytes: number): Buffer => {
-    const read = buffer.subarray(0, bytes);
-    if (bytes < MUCH_BYTES) return Buffer.from(read);
-    wideBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
-    return read;
-  };
   // It takes `onread` in its constructor too; its types declare it for `connect` only.
   const options = {
     ...source,
@@ -68,9 +62,14 @@ function readLightly(source: { readonly fd: number } | { readonly handle: object
     onread: {
       buffer: next, // called before each read
       callback: (bytes: number): boolean => {
-        if (room === null) return socket.emit('data', take(bytes));
-        onFilled(bytes);
-        return true;
+        if (room !== null) {
+          onFilled(bytes);
+          return true;
+        }
+        const read = buffer.subarray(0, bytes);
+        if (bytes < MUCH_BYTES) return socket.emit('data', Buffer.from(read));
+        wideBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
+        return socket.emit('data', read);
       },
     },
   };

@@ -225,7 +225,13 @@ export abstract class CallWorker implements CallHolder, ReadyWorker, ChannelHand
     const { batch, call } = held;
     batch.remove(held);
     this.load -= 1;
-    if (batch.calls.length === 0) this.#removeBatch(batch);
+    if (batch.calls.length === 0) {
+      const at = this.#batches.indexOf(batch);
+      if (at === 0) this.#batches.shift();
+      else this.#batches.splice(at, 1);
+      const next = this.#batches[this.places - 1]; // sent ahead until now
+      if (at < this.places && next !== undefined) this.timeout.start(next);
+    }
     if (this.places > 1) this.timeout.onEnded();
     this.#noteOthers();
     if (held.knownBegun) this.finishedCalls += 1;
@@ -312,15 +318,6 @@ export abstract class CallWorker implements CallHolder, ReadyWorker, ChannelHand
     const othersWait = this.#callersWait || length > this.places;
     for (let i = 0; i < length && i < this.places; i += 1)
       (this.#batches[i] as HeldBatch).othersWait = othersWait;
-  }
-
-  /** If it was active, the first of those sent ahead takes its place. */
-  #removeBatch(batch: HeldBatch): void {
-    const at = this.#batches.indexOf(batch);
-    if (at === 0) this.#batches.shift();
-    else this.#batches.splice(at, 1);
-    const next = this.#batches[this.places - 1];
-    if (at < this.places && next !== undefined) this.timeout.start(next);
   }
 }
 

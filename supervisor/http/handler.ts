@@ -17,7 +17,7 @@ import { clientHeaderNames, type ClientHeaderNames } from './access/client-heade
 import { keyOf, moveKeyProtocol } from './access/api-keys.js';
 import { Cors, isPreflight, pageMistake } from './access/cors.js';
 import { managementMistake, metricsMistake } from './access/management-access.js';
-import { prefersAsync } from './call/find-route.js';
+import { preference } from './call/find-route.js';
 import { koaAnswers, type WriteAnswer } from './answer/koa-answers.js';
 import type { Failure, Operation } from './dialects/dialect.js';
 import { MAIN_DIALECTS, claim, type Dialects } from './dialects/index.js';
@@ -157,7 +157,7 @@ export class FrontHandler implements HttpHandler {
 
 /** A WebSocket needs its client: it cannot be a job. */
 function jobMistake({ headers }: IncomingMessage): ServeError | null {
-  if (!prefersAsync(headers)) return null;
+  if (preference(headers, 'respond-async') === null) return null;
   return new ServeError('SERVE_BAD_REQUEST', 'A WebSocket cannot be a job: leave out Prefer: respond-async.');
 }
 

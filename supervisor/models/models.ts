@@ -253,10 +253,9 @@ export class Registry {
   }
 
   #known(ref: ModelRef): Entry | undefined {
-    const entries = this.#names.get(ref.name);
-    return entries?.find(({ model, isDefault }) =>
-      ref.version === undefined ? isDefault : isMeant(model, ref),
-    );
+    for (const entry of this.#names.get(ref.name) ?? [])
+      if (ref.version === undefined ? entry.isDefault : isMeant(entry.model, ref)) return entry;
+    return undefined;
   }
 
   #refusing(ref: ModelRef): Entry | undefined {

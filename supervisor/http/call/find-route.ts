@@ -57,18 +57,16 @@ export function routeCall(
       'SERVE_BAD_REQUEST',
       'This route takes JSON: send Content-Type: application/json. The app can accept other bodies by setting `raw`, `forms` or `text`.',
     );
-  if (route.kind === 'background' || plan.open !== undefined || prefersAsync(headers))
+  if (route.kind === 'background' || plan.open !== undefined || preference(headers, 'respond-async') !== null)
     return { plan, model, route, deadlineMs: null, job: wishedJob(headers) }; // its client is answered at once
   if (limitMs !== null) model.dispatcher.checkDeadline(acceptedAtMs + limitMs);
   return { plan, model, route, deadlineMs: limitMs, job: null };
 }
 
-/** Whether the client asks for an answer before the call has run (RFC 7240 section 4.1). */
-export function prefersAsync(headers: IncomingHttpHeaders): boolean {
-  return preference(headers, 'respond-async') !== null;
-}
-
-/** The value of one of the client's preferences, empty if it has none; null if the client does not have this one. */
+/**
+ * The value of one of the client's preferences, empty if it has none; null if the client does not have this one. With
+ * `respond-async`, it asks for an answer before the call has run (RFC 7240 section 4.1).
+ */
 export function preference({ prefer }: IncomingHttpHeaders, name: string): string | null {
   for (const one of typeof prefer === 'string' ? prefer.split(',') : []) {
     const [key = '', value = ''] = (one.split(';', 1)[0] as string).split('=');

@@ -45,12 +45,19 @@ export class Body {
     const isAnnounced = this.#announcedBytes >= MIN_SLAB_BYTES;
     // Node's parser has a lenient mode (--insecure-http-parser).
     if (isAnnounced && this.bytes > this.#announcedBytes) throw new ServeError('SERVE_BAD_REQUEST');
-    if (!isAnnounced && this.bytes <= MIN_SLAB_BYTES) {
-      this.#keepOrJoin(piece);
+    if (isAnnounced || this.bytes > MIN_SLAB_BYTES) {
+      this.#endJoined();
+      for (let at = 0; at < piece.length;) at += this.#fill(piece, at);
       return;
     }
-    this.#endJoined();
-    for (let at = 0; at < piece.length;) at += this.#fill(piece, at);
+    const isLarge = piece.length >= LARGE_PIECE_BYTES;
+    if (isLarge || (this.#joined?.bytes ?? 0) + piece.length > JOINED_BYTES) this.#endJoined();
+    if (isLarge || this.pieces.length < FEW_PIECES) {
+      this.pieces.push(piece);
+      return;
+    }
+    this.#joined ??= new JoinedPieces();
+    this.#joined.add(piece);
   }
 
   /** Returns the memory of a large body; call it once nothing reads the body any more. */
@@ -89,17 +96,6 @@ export class Body {
   #endJoined(): void {
     if (this.#joined !== null) this.pieces.push(this.#joined.take());
     this.#joined = null;
-  }
-
-  #keepOrJoin(piece: Buffer): void {
-    const isLarge = piece.length >= LARGE_PIECE_BYTES;
-    if (isLarge || (this.#joined?.bytes ?? 0) + piece.length > JOINED_BYTES) this.#endJoined();
-    if (isLarge || this.pieces.length < FEW_PIECES) {
-      this.pieces.push(piece);
-      return;
-    }
-    this.#joined ??= new JoinedPieces();
-    this.#joined.add(piece);
   }
 
   #fill(piece: Buffer, from: number): number {

@@ -20,7 +20,7 @@ import { JoinedRequest } from './joined-request.js';
 import { currentResponse } from './node-internals.js';
 import { newRequestId } from '../../dispatch/call.js';
 import type { ParserError, InputTurns } from './input-turns.js';
-import { hasBody, hasLastAnswer, noteRequest, onceAnswered } from './request-facts.js';
+import { endingConnections, hasBody, lastRequests, onceAnswered } from './request-facts.js';
 import { inputTurns } from './shared-turns.js';
 
 /** Longer than the 60 s after which common load balancers drop idle connections, so that they close first. */
@@ -63,7 +63,7 @@ export function createHttpServer(
       ? createServer(options)
       : createTlsServer(options, tls, headerTimeoutMs, (socket) => refusePlainHttp(late, socket));
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    noteRequest(request);
+    lastRequests.set(request.socket, request);
     turns.count(response);
     // Before Node's own listener, which would read what is left of a body without an end, unseen by `turns`.
     if (hasBody(request)) {
@@ -71,9 +71,7 @@ export function createHttpServer(
         if (!request.complete) discardRest(request);
       });
     }
-    late.use((handler) => {
-      if (!request.socket.destroyed) handler.request(request, response); // a handler would wait for a client that has disconnected
-    });
+    late.request(request, response);
   };
   const arrival = tls === null ? 'connection' : 'secureConnection';
   server.on(arrival, (socket: Socket) => turns.watch(socket));
@@ -88,7 +86,7 @@ export function createHttpServer(
     upgrading.add(socket);
     late.use((handler) =>
       onceAnswered(socket, () => {
-        if (hasLastAnswer(request.socket) || handler.upgrade(request, socket, head)) return; // `socket` may be a wrapper
+        if (endingConnections.has(request.socket) || handler.upgrade(request, socket, head)) return; // `socket` may be a wrapper
         readOnWithoutUpgrade(request, socket, head, () => server.emit(arrival, socket));
       }),
     );
@@ -126,6 +124,11 @@ function optionsOf(headerTimeoutMs: number, Response: typeof ServerResponse): ob
 export class LateHandler {
   #handler: HttpHandler | null = null;
   #waiting: ((handler: HttpHandler) => void)[] = [];
+
+  request(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#handler === null) this.#waiting.push(() => this.request(request, response));
+    else if (!request.socket.destroyed) this.#handler.request(request, response); // it would wait for a client that has disconnected
+  }
 
   /** Calls back with the handler, at once if it is loaded. */
   use(callback: (handler: HttpHandler) => void): void {

@@ -30,7 +30,7 @@ import {
   type Parser,
 } from './node-internals.js';
 import { piecesReceived, type JoinedRequest } from './joined-request.js';
-import { hasLastAnswer, noteLastAnswer } from './request-facts.js';
+import { endingConnections } from './request-facts.js';
 import { inputTurns } from './shared-turns.js';
 
 /** Requests of one connection that are handed over before the first of them is answered. */
@@ -107,12 +107,12 @@ export class InputTurns {
       const { bytesRead } = socket;
       const isSameRead = bytesRead === bytesBefore;
       bytesBefore = bytesRead;
-      const isBehind = isSameRead || currentResponse(socket) !== null || hasLastAnswer(socket);
+      const isBehind = isSameRead || currentResponse(socket) !== null || endingConnections.has(socket);
       const isChunked = request.headers['transfer-encoding'] !== undefined;
       if (isBehind || isChunked) pipeline ??= this.#newPipeline(socket, parser, isSameRead);
       if (pipeline !== null && !isSameRead) pipeline.ofInput = 0;
       if (pipeline === null || (!isBehind && !isChunked)) return handOver(request, keepsAlive);
-      pipeline.isEnding ||= hasLastAnswer(socket);
+      pipeline.isEnding ||= endingConnections.has(socket);
       if (pipeline.isEnding || socket.destroyed) return STOP_HERE;
       const asksForUpgrade = isUpgrade(request);
       const result = handOver(request, keepsAlive);
@@ -138,7 +138,7 @@ export class InputTurns {
     owe(pipeline, response);
     if (Math.max(pipeline.unanswered, pipeline.ofInput) < MAX_UNANSWERED) return;
     response.shouldKeepAlive = false; // its head says `Connection: close`
-    noteLastAnswer(response.req);
+    endingConnections.add(response.req.socket);
     endGently(pipeline.socket);
   }
 

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** Fields of `net.Socket` and `tls.TLSSocket`. */
-interface SocketInternals {
+interface SocketInternals extends Socket {
   /** The libuv stream. */
   readonly _handle?: {
     readonly fd?: number;
@@ -42,21 +42,17 @@ export const STOP_HERE = 21;
 /** The result of `onIncoming` that makes the request an error of the parser, with the code HPE_CB_HEADERS_COMPLETE. */
 export const REFUSE_HEAD = -1;
 
-function internalsOf(socket: Socket): SocketInternals {
-  return socket as unknown as SocketInternals;
-}
-
 /**
  * The TCP socket of a TLS connection; any other socket is returned itself. Node encrypts everything that is written to a TLS
  * socket at once and passes it on, so only the TCP socket shows how much the kernel has taken, and only that can be reset.
  */
 function tcpSocketOf(socket: Socket): Socket {
-  return internalsOf(socket)._parent ?? socket;
+  return (socket as SocketInternals)._parent ?? socket;
 }
 
 /** The handle of the TCP or unix socket; null once that is closed. */
 export function handleOf(socket: Socket): NonNullable<SocketInternals['_handle']> | null {
-  return internalsOf(tcpSocketOf(socket))._handle ?? null;
+  return (tcpSocketOf(socket) as SocketInternals)._handle ?? null;
 }
 
 /** Bytes that are held for a TLS connection in addition to its own buffer: the same data, encrypted. */
@@ -78,22 +74,22 @@ export function resetConnection(socket: Socket): void {
 
 /** The response whose turn it is on this connection. `node:http` gives an upgrade and a broken request no other way to it. */
 export function currentResponse(socket: Socket): ServerResponse | null {
-  return internalsOf(socket)._httpMessage ?? null;
+  return (socket as SocketInternals)._httpMessage ?? null;
 }
 
 /** The parser that reads this connection; null if none does. */
 export function parserOf(socket: Socket): Parser | null {
-  return internalsOf(socket).parser ?? null;
+  return (socket as SocketInternals).parser ?? null;
 }
 
 /** Whether Node has paused this connection because its client does not take its answers. */
 export function isPausedByNode(socket: Socket): boolean {
-  return internalsOf(socket)._paused === true;
+  return (socket as SocketInternals)._paused === true;
 }
 
 /** Whether the client sends no more: the end of its input has arrived, though not all before it may be handled. */
 export function sendsNoMore(socket: Socket): boolean {
-  return internalsOf(socket)._readableState?.ended === true;
+  return (socket as SocketInternals)._readableState?.ended === true;
 }
 
 /**
@@ -101,14 +97,14 @@ export function sendsNoMore(socket: Socket): boolean {
  * the end of the input before what is in the buffer is handled.
  */
 export function stopReading(socket: Socket): void {
-  const handle = internalsOf(socket)._handle;
+  const handle = (socket as SocketInternals)._handle;
   if (handle?.reading !== true) return;
   handle.reading = false;
   handle.readStop?.();
 }
 
 export function startReading(socket: Socket): void {
-  const handle = internalsOf(socket)._handle;
+  const handle = (socket as SocketInternals)._handle;
   if (handle?.reading !== false) return;
   handle.reading = true;
   handle.readStart?.();

@@ -9,7 +9,7 @@ import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:ht
 import { onceCoded } from './compressed-response.js';
 import { SLICE_BYTES } from './input-turns.js';
 import { resetConnection } from './node-internals.js';
-import { hasBody, noteLastAnswer } from './request-facts.js';
+import { endingConnections, hasBody } from './request-facts.js';
 
 /** Bytes of an unwanted body that are read and discarded before the connection is cut. */
 const MAX_DISCARDED_BYTES = 256 * 1024 * 1024;
@@ -67,7 +67,7 @@ export function refuse(
   headers['Content-Length'] = body.length;
   if (isLast) {
     headers['Connection'] = 'close';
-    noteLastAnswer(request);
+    endingConnections.add(request.socket);
   }
   response.writeHead(status, phrase ?? STATUS_CODES[status] ?? '', headers);
   if (isReceived(request)) {

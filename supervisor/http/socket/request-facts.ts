@@ -131,25 +131,15 @@ export function onceAnswered(socket: Socket, callback: () => void): void {
 }
 
 /** The latest request of each connection. */
-const lastRequests = new WeakMap<Socket, IncomingMessage>();
-
-export function noteRequest(request: IncomingMessage): void {
-  lastRequests.set(request.socket, request);
-}
+export const lastRequests = new WeakMap<Socket, IncomingMessage>();
 
 /** Whether no other request is pipelined behind it, which would lose its answer if this one closed the connection. */
 export function isLastRequest(request: IncomingMessage): boolean {
   return lastRequests.get(request.socket) === request;
 }
 
-/** Connections that end after an answer which is written, or waits for those before it. */
-const ending = new WeakSet<Socket>();
-
-export function noteLastAnswer({ socket }: IncomingMessage): void {
-  ending.add(socket);
-}
-
-/** Whether nothing that is received on this connection from now on can be answered. */
-export function hasLastAnswer(socket: Socket): boolean {
-  return ending.has(socket);
-}
+/**
+ * Connections that end after an answer which is written, or waits for those before it: nothing that is received on them from
+ * now on can be answered.
+ */
+export const endingConnections = new WeakSet<Socket>();

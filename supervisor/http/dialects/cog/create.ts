@@ -14,7 +14,7 @@ import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../../access/client-headers.js';
 import { HOLD_MS, readResult, whenEnded } from '../../answer/job-answers.js';
 import { sendPieces } from '../../answer/own-answers.js';
 import { defaultModel } from '../../call/find-model.js';
-import { preference, prefersAsync } from '../../call/find-route.js';
+import { preference } from '../../call/find-route.js';
 import { inSlices } from '../../json/slices.js';
 import { readString, scanSlices } from '../../json/top-level-fields.js';
 import type { RequestContext } from '../../request/request-context.js';
@@ -45,7 +45,7 @@ export function createPlan(context: RequestContext, models: Models, id: string |
 function waitOf({ request: { headers } }: RequestContext, hasId: boolean): number | null {
   const wait = preference(headers, 'wait');
   if (wait !== null) return wait === '' ? HOLD_MS : Math.min(HOLD_MS, 1000 * (Number(wait) || 0));
-  if (prefersAsync(headers)) return 0;
+  if (preference(headers, 'respond-async') !== null) return 0;
   return hasId ? DAY_MS : null;
 }
 

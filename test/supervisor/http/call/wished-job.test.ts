@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiKeys } from '../../../../supervisor/http/access/api-keys.js';
-import { prefersAsync } from '../../../../supervisor/http/call/find-route.js';
+import { preference } from '../../../../supervisor/http/call/find-route.js';
 import { idempotencyKey, wishedJob } from '../../../../supervisor/http/call/wished-job.js';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
 import { digestOf } from '../../../../supervisor/options/secrets.js';
@@ -15,7 +15,7 @@ for (const [prefer, expected] of [
   ['return=minimal', false],
 ] as const)
   test(`Prefer: ${prefer} ${expected ? 'asks' : 'does not ask'} for an early answer`, () =>
-    assert.equal(prefersAsync(prefer === undefined ? {} : { prefer }), expected));
+    assert.equal(preference(prefer === undefined ? {} : { prefer }, 'respond-async') !== null, expected));
 
 test('a job may begin at once, within a day, after more urgent ones, unless its client says otherwise', () => {
   const usual = { delayMs: 0, ttlMs: 24 * 3_600_000, priority: 0, idempotencyKey: null };
