@@ -41,18 +41,6 @@ export interface ModelFile {
   readonly changedAt: Date;
 }
 
-interface FoundFiles {
-  readonly files: readonly ModelFile[];
-  /** Names of entries that are neither file nor folder, and of links to folders, which might form a cycle. */
-  readonly leftOut: readonly string[];
-  /** Names in the archive, by field of the manifest's `model`. */
-  readonly fields: Readonly<Record<string, string>>;
-  /** As the manifest names it. */
-  readonly handler: string;
-  /** Absolute path of the handler's file, which may not exist. */
-  readonly entry: string;
-}
-
 /** Fields of the manifest's `model`, by the flag of their file. */
 const SINGLE = {
   serializedFile: '--serialized-file',
@@ -61,13 +49,14 @@ const SINGLE = {
   configFile: '--config-file',
 } as const satisfies Partial<Record<keyof ArchiveWish, string>>;
 
-/** `folder`: the model's, if it has one. `leaving`: the archive, which never belongs to it. Rejects with CommandProblem. */
-export async function findFiles(
-  wish: ArchiveWish,
-  folder: string | null,
-  leaving: string,
-  cwd: string,
-): Promise<FoundFiles> {
+/**
+ * `folder`: the model's, if it has one. `leaving`: the archive, which never belongs to it. Rejects with CommandProblem.
+ *
+ * Resolves with the files; `leftOut`, the names of entries that are neither file nor folder, and of links to folders, which
+ * might form a cycle; `fields`, names in the archive by field of the manifest's `model`; `handler`, as the manifest names it;
+ * and `entry`, the absolute path of the handler's file, which may not exist.
+ */
+export async function findFiles(wish: ArchiveWish, folder: string | null, leaving: string, cwd: string) {
   const files: ModelFile[] = [];
   const leftOut: string[] = [];
   const fields: Record<string, string> = {};

@@ -36,7 +36,6 @@ import { readPageFiles } from '../status/page-files.js';
 import { modelReadiness, serverReadiness } from '../status/readiness.js';
 import { endText, type ServerEnd } from '../status/server-status.js';
 import { serverStatus, type StatusSources, modelRecord } from '../status/snapshot.js';
-import { VERSION } from '../version.js';
 import { Closing, type CloseOptions } from './host/closing.js';
 import { ModelHost } from './host/model-host.js';
 import { jobOutcomes } from './job-outcomes.js';
@@ -106,7 +105,7 @@ export class Server {
     };
     this.#host = new ModelHost(plan, jobStore, output, closing, outcomes, onEnd);
     const { served, jobs, spares, memory } = this.#host;
-    const facts = { version: VERSION, startedAt: new Date(), eventLoopDelay, replies: answers.replies };
+    const facts = { startedAt: new Date(), eventLoopDelay, replies: answers.replies };
     const readiness = (): ReadinessAnswer => this.#readiness();
     const unsent = this.#unsent;
     this.#sources = { facts, registry: served.registry, unsent, jobs, spares, memory, readiness };

@@ -16,6 +16,7 @@ import type { ServerStatus } from './server-status.js';
 import type { ModelRecord, ProcessRecord } from '../http/request/model-management.js';
 import { residentBytes } from '../machine/processes.js';
 import { delayOf } from '../metrics/sampler.js';
+import { VERSION } from '../version.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { Slot } from '../slots/slot.js';
 import type { RecentCalls } from './answer-counts.js';
@@ -23,7 +24,6 @@ import type { RecentCalls } from './answer-counts.js';
 /** The parts of a server that its status is about. */
 export interface StatusSources {
   readonly facts: {
-    readonly version: string;
     readonly startedAt: Date;
     readonly eventLoopDelay: IntervalHistogram;
     readonly replies: ReadonlyMap<string, number>;
@@ -45,7 +45,7 @@ export function serverStatus(
   const first = registry.default?.spec;
   return {
     state: state === 'unloaded' ? 'unhealthy' : state,
-    version: facts.version,
+    version: VERSION,
     pid: process.pid,
     startedAt: facts.startedAt.toISOString(),
     uptimeMs: Date.now() - facts.startedAt.getTime(),

@@ -19,15 +19,12 @@ export const RECEIVER_LIMITS = {
   atOnce: 128,
 };
 
-interface Amount {
-  owed: number;
-  owedBytes: number;
-}
-
 /** A receiver; it exists while webhooks are owed to it. */
-interface Receiver<Item> extends Amount {
+interface Receiver<Item> {
   readonly queue: Item[];
   running: number;
+  owed: number;
+  owedBytes: number;
 }
 
 export class Receivers<Item extends { readonly url: URL; readonly body: Uint8Array }> {
@@ -35,7 +32,7 @@ export class Receivers<Item extends { readonly url: URL; readonly body: Uint8Arr
   readonly #start: (item: Item) => void;
   /** Receivers by origin, in the order in which free places are given. */
   readonly #receivers = new Map<string, Receiver<Item>>();
-  readonly #all: Amount = { owed: 0, owedBytes: 0 };
+  readonly #all = { owed: 0, owedBytes: 0 };
   #running = 0;
 
   /** `start` may be called within `add`, `queue` and `leave`; call `leave` once for each `start`. */
@@ -118,7 +115,7 @@ export class Receivers<Item extends { readonly url: URL; readonly body: Uint8Arr
 
 function excessOf(
   bytes: number,
-  { owed, owedBytes }: Readonly<Amount>,
+  { owed, owedBytes }: Pick<Receiver<unknown>, 'owed' | 'owedBytes'>,
   max: number,
   maxBytes: number,
   to: string,

@@ -8,13 +8,13 @@ import type { Model } from '../../models/model.js';
 import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../access/client-headers.js';
 import { mainRouteOf } from '../../models/main-route.js';
 import { FIRST_VERSION, type FullModelRef } from '../../options/model-name.js';
-import { appSchema } from './app-schemas.js';
 import { CALL_FAILURES, HANDSHAKE_FAILURES } from './errors.js';
 import { operationIdOf, encodedPath, type DescribedOperation, type DescribedServer } from './operation.js';
 import {
   BYTES,
   FREE,
   TEXT,
+  appSchema,
   inferSchema,
   listedTensors,
   objectOf,
@@ -61,7 +61,7 @@ const WORDS: Readonly<Record<Route['kind'], readonly [verb: string, words: strin
 
 const OPENED = { 101: { description: 'The WebSocket is open.' } };
 
-export interface DescribedRoute {
+interface DescribedRoute {
   /** As declared. */
   readonly path: string;
   readonly kind: Route['kind'];

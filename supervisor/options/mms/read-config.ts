@@ -9,21 +9,12 @@ import { isUtf8 } from 'node:buffer';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { parseLines, type Pair } from 'dot-properties';
 import { configError } from '../../../protocol/errors.js';
-import { checkedValue, type OptionSource, type ResolvedOptions } from '../resolve.js';
+import { checkedValue, type OptionSource } from '../resolve.js';
 import type { OptionName } from '../table.js';
 import { didYouMean } from '../../../protocol/text/sentences.js';
 import type { TlsListener } from '../value-forms.js';
 import { KEYS_LEFT_ASIDE, ENVIRONMENT_SWITCH, MMS_KEYS, MMS_KEY_NAMES, readSwitch } from './mms-keys.js';
 import { MODELS_KEY, readModelSettings } from './model-settings.js';
-
-export interface MmsConfig {
-  /** The MMS_<KEY> variables; empty unless the file enables them. */
-  readonly environment: OptionSource;
-  readonly file: OptionSource;
-  /** From the value of `models`; undefined if it is not set. */
-  readonly settingOf: ResolvedOptions['settingOf'];
-  readonly warnings: readonly string[];
-}
 
 /** A key with its value and source. */
 interface Setting {
@@ -34,11 +25,15 @@ interface Setting {
   readonly place: string;
 }
 
-/** @throws SERVE_CONFIG with file, line, key, value and remedy */
+/**
+ * Returns the sources `file` and `environment`, the MMS_<KEY> variables, which is empty unless the file enables them; and
+ * `settingOf`, from the value of `models`, undefined if that is not set. @throws SERVE_CONFIG with file, line, key, value and
+ * remedy
+ */
 export function readMmsConfig(
   { name, path }: { readonly name: string; readonly path: string },
   env: NodeJS.ProcessEnv,
-): MmsConfig {
+) {
   const inFile = readSettings(name, path).map((setting) => ({ ...setting, text: expanded(setting, env) }));
   const variables = settingsOf(env);
   const isEnabled = inFile.some((setting) => setting.key === ENVIRONMENT_SWITCH && isOn(setting));

@@ -161,7 +161,7 @@ export class LiveView {
     const { workers, scaling, ...facts } = status;
     const { crew, options, health } = model;
     const { key, meter } = this.#watched(model);
-    const { minute, batches, sample, errors, createdAt } = meter;
+    const { minute, calls, sample, errors, createdAt } = meter;
     return {
       ...facts,
       key,
@@ -173,7 +173,7 @@ export class LiveView {
       minute,
       batchSize: options.batchSize,
       initTimeoutMs: options.initTimeout,
-      batches,
+      batches: calls.batches(),
       workers: crew.all.map((slot, i) => ({
         ...describeWorker(slot, workers[i] as WorkerStatus, createdAt, showsWords),
         memoryBytes: this.#memory.sumOf(slot.workers.map(({ pid }) => pid)),

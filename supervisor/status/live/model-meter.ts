@@ -12,16 +12,16 @@ export class ModelMeter {
   /** Calls of the last second by error code, `ok` left out. */
   errors: Readonly<Record<string, number>> = {};
   readonly #model: Model;
-  readonly #calls: ModelCalls;
+  /** Those since the start of the model. */
+  readonly calls: ModelCalls;
   #outcomes: Readonly<Record<string, number>> = {};
   readonly #queue: AddedValues;
   readonly #run: AddedValues;
   #batches: readonly [calls: number, batches: number] = [0, 0];
 
-  /** `calls` counts from the start of the model on. */
   constructor(model: Model, calls: ModelCalls) {
     this.#model = model;
-    this.#calls = calls;
+    this.calls = calls;
     this.#queue = new AddedValues(calls.queueSeconds);
     this.#run = new AddedValues(calls.runSeconds);
   }
@@ -29,11 +29,6 @@ export class ModelMeter {
   /** The last minute. */
   get minute(): LiveModel['minute'] {
     return { queueP95Ms: this.#queue.minuteP95Ms(), runP95Ms: this.#run.minuteP95Ms() };
-  }
-
-  /** Number of batches since the start of the server, by their size. */
-  get batches(): LiveModel['batches'] {
-    return this.#calls.batches();
   }
 
   /** Ends a second. `missed`: seconds before it in which nothing was measured. */
@@ -69,7 +64,7 @@ export class ModelMeter {
   }
 
   #takeOutcomes(): Record<string, number> {
-    const now = this.#calls.countOutcomes();
+    const now = this.calls.countOutcomes();
     const before = this.#outcomes;
     this.#outcomes = now;
     const changes = Object.entries(now).map(([code, calls]) => [code, calls - (before[code] ?? 0)] as const);
@@ -78,7 +73,7 @@ export class ModelMeter {
 
   #takeBatchSize(): number | null {
     let [calls, batches] = [0, 0];
-    for (const [size, some] of this.batches) {
+    for (const [size, some] of this.calls.batches()) {
       calls += size * some;
       batches += some;
     }

@@ -101,16 +101,8 @@ const ID = /^[\w.-]{1,128}$/;
 const MAX_BYTES = 4096;
 const NULL = Buffer.from('null');
 
-interface Fields {
-  /** Null without one. */
-  readonly own: string | null;
-  /** Empty without one. */
-  readonly webhook: string;
-  readonly events: readonly string[];
-}
-
-/** Reads what the front must know. @throws SERVE_BAD_BODY */
-async function fieldsOf(body: Buffer, isPut: boolean): Promise<Fields> {
+/** Reads what the front must know: `own`, its id, is null without one, and `webhook` empty. @throws SERVE_BAD_BODY */
+async function fieldsOf(body: Buffer, isPut: boolean) {
   if (body.length === 0) return { own: null, webhook: '', events: [] };
   const { is, fields, at } = await inSlices(scanSlices(body, ['id', 'webhook', 'webhook_events_filter']));
   if (is !== 'object') {

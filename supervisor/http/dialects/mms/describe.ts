@@ -2,7 +2,7 @@
  * Describes the paths of Multi Model Server: in its own words, OpenAPI 3.0.1, of which each listener answers its own paths
  * (`description.json`); and in OpenAPI 3.1 for the document of all dialects, with the calls of every model that there is.
  */
-import type { FullModelRef, Models } from '../../../models/models.js';
+import type { Models } from '../../../models/models.js';
 import { CALL_FAILURES, NO_MODEL, type NamedSchema } from '../../openapi/errors.js';
 import {
   describesClientsOf,
@@ -14,7 +14,7 @@ import {
   type DescribedOperation,
   type DescribedServer,
 } from '../../openapi/operation.js';
-import { ASSUMED, callParts, describedRoutes, type DescribedRoute } from '../../openapi/routes.js';
+import { ASSUMED, callParts, describedRoutes } from '../../openapi/routes.js';
 import { BYTES } from '../../openapi/schemas.js';
 import file from './description.json' with { type: 'json' };
 
@@ -72,13 +72,8 @@ export function describeManagement(): DescribedOperation[] {
     .map((operation) => ({ ...operation, auth: 'management' }));
 }
 
-interface NamedModel extends FullModelRef {
-  readonly isDefaultVersion: boolean;
-  /** The route of a call that names only the model; null if there is none, or several. */
-  readonly route: DescribedRoute | null;
-}
-
-function namedModels(models: Models): NamedModel[] {
+/** `route`: that of a call that names only the model; null if there is none, or several. */
+function namedModels(models: Models) {
   return models
     .describe()
     .filter(({ isLeaving }) => !isLeaving)
@@ -91,7 +86,7 @@ function namedModels(models: Models): NamedModel[] {
 /** The operations of one path, for each model; for each version if the path has one. */
 function callsOf(
   { parameters: _, ...operation }: DescribedOperation,
-  named: readonly NamedModel[],
+  named: ReturnType<typeof namedModels>,
 ): DescribedOperation[] {
   const { path, method, description, responses } = operation;
   const isVersioned = path.includes(VERSION);
@@ -111,7 +106,10 @@ function callsOf(
 }
 
 /** Only the query or the body says which model is called, so its input is known if there is one. */
-function invocations(operation: DescribedOperation, named: readonly NamedModel[]): DescribedOperation {
+function invocations(
+  operation: DescribedOperation,
+  named: ReturnType<typeof namedModels>,
+): DescribedOperation {
   const routes = named.filter(({ isDefaultVersion }) => isDefaultVersion).map(({ route }) => route);
   const {
     requestBody,

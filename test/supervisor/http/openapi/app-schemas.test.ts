@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { appSchema } from '../../../../supervisor/http/openapi/app-schemas.js';
+import { appSchema } from '../../../../supervisor/http/openapi/schemas.js';
 
 const AT = '#/components/schemas/';
 

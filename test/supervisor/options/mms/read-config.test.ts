@@ -10,7 +10,7 @@ import {
   MMS_NOTES,
   type MmsKeyName,
 } from '../../../../supervisor/options/mms/mms-keys.js';
-import { readMmsConfig, type MmsConfig } from '../../../../supervisor/options/mms/read-config.js';
+import { readMmsConfig } from '../../../../supervisor/options/mms/read-config.js';
 import { resolveOptions, type Options } from '../../../../supervisor/options/resolve.js';
 import { MODELS_KEY } from '../../../../supervisor/options/mms/model-settings.js';
 import { OPTIONS } from '../../../../supervisor/options/table.js';
@@ -19,13 +19,17 @@ import { holdsSection, printTable } from '../../../helpers/doc-page.js';
 
 const NAME = 'conf/config.properties';
 
-function read(t: TestContext, text: string, env: Record<string, string> = {}): MmsConfig {
+function read(
+  t: TestContext,
+  text: string,
+  env: Record<string, string> = {},
+): ReturnType<typeof readMmsConfig> {
   const path = join(appFolder(t, { 'a.txt': '' }), 'config.properties');
   writeFileSync(path, text);
   return readMmsConfig({ name: NAME, path }, env);
 }
 
-function resolved({ environment, file }: MmsConfig): Options {
+function resolved({ environment, file }: ReturnType<typeof readMmsConfig>): Options {
   return resolveOptions([environment, file]).options;
 }
 

@@ -83,7 +83,6 @@ export function fakeServer(models: Model[]): FakeServer {
     models,
     reads,
     facts: {
-      version: '1',
       startedAt: new Date(),
       eventLoopDelay: { percentile: () => 0, max: 0 },
       replies: new Map(),
