@@ -12,7 +12,7 @@ export class ModelMeter {
   /** Calls of the last second by error code, `ok` left out. */
   errors: Readonly<Record<string, number>> = {};
   readonly #model: Model;
-  /** Those since the start of the model. */
+  /** The counts since the start of the model. */
   readonly calls: ModelCalls;
   #outcomes: Readonly<Record<string, number>> = {};
   readonly #queue: AddedValues;
