@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { buildImage } from '../helpers/dockerfile.js';
 import { needs } from '../helpers/needs.js';
 import { assertAnswersAsInReadme, followSteps, startImage } from '../helpers/new-project.js';
-import { INSTALL_LIMIT, completeLock, packInto, placePacked, run } from '../helpers/packed.js';
+import { INSTALL_LIMIT, packInto, placePacked, run } from '../helpers/packed.js';
 import { presentPythons } from '../helpers/pythons.js';
 import { ROOT, call, runCommand, startServer } from '../helpers/server.js';
 
@@ -94,8 +94,7 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
     { ...INSTALL_LIMIT, skip: needs('unshare') },
     async (t) => {
       const image = join(folder, 'image-python');
-      const bin = await baseImages(folder);
-      await completeLock(inPython);
+      const bin = await baseImages(folder, inPython);
       await mkdir(join(inPython, 'lib/__pycache__'), { recursive: true });
       await mkdir(join(inPython, 'lib/.venv/bin'), { recursive: true });
       const { env, cmd, stopSignal, user, healthcheck } = await buildImage(inPython, image, bin);
@@ -104,7 +103,11 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
       assert.deepEqual(await readdir(join(image, 'lib')), []);
       assert.equal(
         await readFile(join(bin, 'ran'), 'utf8'),
-        'useradd --create-home --uid 1000 app\npip install --no-cache-dir -r requirements.txt\n',
+        [
+          'npm ci --omit=dev --no-audit --no-fund',
+          'useradd --create-home --uid 1000 app',
+          'pip install --no-cache-dir -r requirements.txt\n',
+        ].join('\n'),
       );
       const files = [...FILES_IN_PYTHON, 'node_modules', 'package-lock.json', tarball, 'lib'].filter(
         (name) => !/^\.docker|^Dockerfile/.test(name),
@@ -127,13 +130,17 @@ interface Pyright {
   readonly generalDiagnostics: readonly { readonly file: string; readonly message: string }[];
 }
 
-/** The programs of the base images: Node and Python are those of this machine, the others note that they ran, and where. */
-async function baseImages(folder: string): Promise<string> {
+/**
+ * The programs of the base images: Node and Python are those of this machine, the others note that they ran, and where. npm
+ * takes what is installed in the project: the same command installs in new-project.test.ts.
+ */
+async function baseImages(folder: string, project: string): Promise<string> {
   const bin = join(folder, 'bin-python');
   await mkdir(bin);
   await symlink(process.execPath, join(bin, 'node'));
   await symlink(presentPythons()[0]?.path ?? '', join(bin, 'python3'));
   for (const [name, check] of [
+    ['npm', `test -f package-lock.json && cp -r '${project}/node_modules' .`],
     ['useradd', 'true'],
     ['pip', 'test -f requirements.txt'],
   ] as const)
