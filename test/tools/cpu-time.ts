@@ -37,12 +37,17 @@ export function noteFile(time: FileTime): void {
 }
 
 function timeOfThisProcess(): FileTime {
-  const { userCPUTime, systemCPUTime } = process.resourceUsage();
   return {
     file: process.argv[1] ?? '',
-    cpuSeconds: (userCPUTime + systemCPUTime) / 1e6 + childrenCpuSeconds() - notedCpuSeconds,
+    cpuSeconds: cpuSeconds() - notedCpuSeconds,
     wallSeconds: process.uptime(),
   };
+}
+
+/** Time of this process, and of the children that it has waited for. */
+export function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6 + childrenCpuSeconds();
 }
 
 /** Time of the children that have ended and were waited for, their own included; 0 where there is no `/proc`. */

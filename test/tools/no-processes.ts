@@ -1,11 +1,11 @@
 /**
  * The runner preloads this module in each test file. It makes a unit test fail in which node:child_process starts
- * something. Tests that start processes lie below the folders of `MAY_START`.
+ * something. Tests that start processes lie below the folders of `MAY_START`, or share a process of them.
  */
 import childProcess from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
 
-const MAY_START = /[\\/]test[\\/](?:promises|wire|processes|e2e)[\\/]/;
+const MAY_START = /[\\/]test[\\/](?:promises|wire|processes|e2e)[\\/]|[\\/]server-files-\d+\.test\.mjs$/;
 const TEST_FILE = /\.test\.m?js$/;
 
 const file = process.argv[1] ?? '';

@@ -11,7 +11,7 @@ import type { FileTime } from './cpu-time.js';
 import { filesOf, GROUPS } from './groups.js';
 import type { Outcome } from './outcome-reporter.js';
 import { pathPastShim } from './python-shim.js';
-import { shareProcesses } from './shared-process.js';
+import { shareProcesses, shareServerProcesses } from './shared-process.js';
 
 const COMPILED = `${ROOT}dist/test/`;
 const SLOWEST = 10;
@@ -25,9 +25,7 @@ async function main(): Promise<number> {
   if (names.flatMap(compiledFiles).some((file) => file.startsWith(COMPILED))) prepareServers();
   const folder = mkdtempSync(join(tmpdir(), 'banana-test-run-'));
   try {
-    const files = names.flatMap((name) =>
-      name === 'units' ? shareProcesses(compiledFiles(name), folder) : compiledFiles(name),
-    );
+    const files = sharedWhere(names, folder);
     const [timesFile, outcomesFile] = [join(folder, 'times'), join(folder, 'outcomes')];
     const status = await runNode(files, timesFile, outcomesFile);
     printSlowest(linesOf<FileTime>(timesFile));
@@ -35,6 +33,23 @@ async function main(): Promise<number> {
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** The files to run: those of groups share processes, where they can. A file that was named has its own. */
+function sharedWhere(names: readonly string[], folder: string): string[] {
+  const isGroup = (name: string): boolean => GROUPS.some((each) => each === name);
+  const filesOfSome = (is: (name: string) => boolean): string[] => names.filter(is).flatMap(compiledFiles);
+  return [
+    ...shareProcesses(
+      filesOfSome((name) => name === 'units'),
+      folder,
+    ),
+    ...shareServerProcesses(
+      filesOfSome((name) => isGroup(name) && name !== 'units'),
+      folder,
+    ),
+    ...filesOfSome((name) => !isGroup(name)),
+  ];
 }
 
 /** Prepares what tests of this project start. */

@@ -1,22 +1,27 @@
 /**
- * Runs unit tests of many files in one process: a process for each file took a third of the CPU of `npm test`. Each file is
- * a suite, so its hooks stay its own; the suites run one after the other.
+ * Runs tests of many files in one process: unit tests, for which a process for each file took a third of the CPU of
+ * `npm test`, and tests with a server in their process, each of which would load the front. Each file is a suite, so its
+ * hooks stay its own; the suites run one after the other.
  */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { after, before, describe } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { ROOT } from '../helpers/server.js';
-import { noteFile } from './cpu-time.js';
+import { cpuSeconds, noteFile } from './cpu-time.js';
 
 /** A process takes this many files: enough to share its start, few enough to keep all cores busy to the end. */
-const FILES_EACH = 20;
+const FILES_EACH = { unit: 20, server: 6 };
 
-/** Writes a test file for each process into `folder`, and returns their paths. */
-export function shareProcesses(files: readonly string[], folder: string): string[] {
-  const count = Math.ceil(files.length / FILES_EACH);
+/** Writes a test file for each process into `folder`, and returns their paths. Those of kind `server` may start processes. */
+export function shareProcesses(
+  files: readonly string[],
+  folder: string,
+  kind: keyof typeof FILES_EACH = 'unit',
+): string[] {
+  const count = Math.ceil(files.length / FILES_EACH[kind]);
   return Array.from({ length: count }, (_, index) => {
-    const shared = join(folder, `unit-files-${index + 1}.test.mjs`);
+    const shared = join(folder, `${kind}-files-${index + 1}.test.mjs`);
     const own = files.filter((_file, position) => position % count === index);
     const source = [
       `import { defineFiles } from ${JSON.stringify(import.meta.url)};`,
@@ -27,17 +32,25 @@ export function shareProcesses(files: readonly string[], folder: string): string
   });
 }
 
+/** Lets the compiled files that start servers in their process share processes; one that changes its process has it alone. */
+export function shareServerProcesses(files: readonly string[], folder: string): string[] {
+  const shared = files.filter((file) => {
+    const text = readFileSync(file, 'utf8');
+    return /helpers\/(?:here|shared-server|managed-command)\.js/.test(text) && !/^process\b/m.test(text);
+  });
+  return [...shareProcesses(shared, folder, 'server'), ...files.filter((file) => !shared.includes(file))];
+}
+
 /** Defines the tests of these compiled files, each in a suite of the file's path. */
 export function defineFiles(files: readonly string[]): void {
   for (const file of files) {
     describe(relative(`${ROOT}dist`, file), async () => {
-      let start = { cpu: process.cpuUsage(), atMs: performance.now() };
-      before(() => (start = { cpu: process.cpuUsage(), atMs: performance.now() }));
+      let start = { cpu: cpuSeconds(), atMs: performance.now() };
+      before(() => (start = { cpu: cpuSeconds(), atMs: performance.now() }));
       after(async () => {
         await closeConnections();
-        const { user, system } = process.cpuUsage(start.cpu);
         const wallSeconds = (performance.now() - start.atMs) / 1000;
-        noteFile({ file, cpuSeconds: (user + system) / 1e6, wallSeconds });
+        noteFile({ file, cpuSeconds: cpuSeconds() - start.cpu, wallSeconds });
       });
       await import(pathToFileURL(file).href);
     });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { ROOT } from '../../helpers/server.js';
-import { shareProcesses } from '../../tools/shared-process.js';
+import { shareProcesses, shareServerProcesses } from '../../tools/shared-process.js';
 import { appFolder } from '../../worker/app-folder.js';
 
 const RUNNER = `${ROOT}dist/test/tools/run-tests.js`;
@@ -80,6 +80,23 @@ test('files that share a process are suites of their own: hooks, failures and em
   assert.match(output, /fails\.test\.js: passes\n/);
   assert.match(output, /is a unit test and starts a process/);
   assert.match(output, /\d +\S*passes\.test\.js$/m);
+});
+
+test('files that start servers in their process share one, unless they change it, and may start others', async (t) => {
+  const uses = "import './helpers/here.js';";
+  const folder = appFolder(t, {
+    'helpers/here.js': '',
+    'plain.test.js': PASSES,
+    'changes.test.js': `${uses}\n${PASSES}\nprocess.title = 'mine';`,
+    'one.test.js': `${uses} ${PASSES}`,
+    'two.test.js': `${uses} ${starting(STARTS.spawn)}`,
+  });
+  const files = ['changes', 'one', 'plain', 'two'].map((name) => join(folder, `${name}.test.js`));
+  const [shared = '', ...alone] = shareServerProcesses(files, folder);
+  assert.deepEqual(alone, [files[0], files[2]]);
+  const { status, output } = await runner(shared);
+  assert.equal(status, 0, output);
+  assert.match(output, /^# pass 2$/m);
 });
 
 const STARTS = {
