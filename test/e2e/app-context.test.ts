@@ -6,8 +6,9 @@ import { ask, logLines } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
-import { call, startServer, type Server } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import { call, type Server } from '../helpers/server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -28,7 +29,7 @@ withEachRuntime(({ app }) => {
   describe("a call's context", LIMIT, () => {
     let server: Server;
     before(async () => {
-      server = await startServer(app('tells-context'), {
+      server = await startHere(app('tells-context'), {
         args: ['--log-format', 'json', '--access-log'],
       });
     });
@@ -163,7 +164,7 @@ withEachRuntime(({ app }) => {
   });
 
   describe('in the text for people', LIMIT, () => {
-    const shared = shareServer(app('tells-context'));
+    const shared = shareHere(app('tells-context'));
 
     test('fields that cannot be shown to people are written as JSON, and end no server', LIMIT, async () => {
       const { server } = shared;
@@ -195,7 +196,7 @@ withOneRuntime(({ app }) => {
   test('--access-log has a line for a client that departed: no status, and the reason', LIMIT, async (t) => {
     const cues = makeCues(t);
     const args = ['--log-format', 'json', '--access-log'];
-    const server = await startServer(app('works'), { t, env: cues.env, args });
+    const server = await startHere(app('works'), { t, env: cues.env, args });
     const client = new AbortController();
     const answer = ask(server, { until: 'never' }, { id: 'departed', signal: client.signal });
     await cues.untilNoted('begun departed');

@@ -1,4 +1,4 @@
-/** The ways of writing an app, each behind the real command, and the steps of its life. */
+/** The ways of writing an app, each behind a real server, and the steps of its life. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
+import { startHere } from '../helpers/here.js';
 import { fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -88,7 +89,7 @@ withEachRuntime(({ language, app }) => {
     "import, init, the example, calls, shutdown: in this order, once each; the example is shown to try, and is no client's call",
     LIMIT,
     async (t) => {
-      const server = await startServer(app('says-its-steps'), { t });
+      const server = await startHere(app('says-its-steps'), { t });
       await server.untilPrinted(
         `Try it: curl -H 'Content-Type: application/json' -d '{"name":"example"}' ${server.url}\n`,
       );
@@ -127,7 +128,7 @@ withEachRuntime(({ language, app }) => {
   describe("an app's config", LIMIT, () => {
     test('sets options of the model, above the defaults and below the config file', async (t) => {
       const cwd = folder(t, { [file]: CONFIGURED[language], 'banana.json': '{ "runTimeout": "60ms" }' });
-      const server = await startServer(file, { t, cwd, expectedRestarts: 1 });
+      const server = await startHere(file, { t, cwd, expectedRestarts: 1 });
       assert.equal(await maxCalls(server), 7);
       await assertRunTimeout(server, '60 ms');
       await server.stop();

@@ -5,13 +5,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { call, startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { call } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
 withEachRuntime(({ app }) => {
   test('an app whose config asks for forms and text gets fields and a string', LIMIT, async (t) => {
-    const server = await startServer(app('takes-forms'), { t });
+    const server = await startHere(app('takes-forms'), { t });
     const read = async (type: string, body: string): Promise<unknown> =>
       (await call(server.url, Buffer.from(body), { 'content-type': type })).json();
     const form = 'application/x-www-form-urlencoded';

@@ -5,7 +5,8 @@ import { errorOf } from '../helpers/ask.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { FAILURES, STREAMS } from '../helpers/outputs.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { call, fixture, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 const MAX_OUTPUT = 50_000;
@@ -26,7 +27,7 @@ withEachRuntime(({ language, app }) => {
     let server: Server;
     let worker: number | null;
     before(async () => {
-      server = await startServer(app('answers'), { args: ['--max-output', String(MAX_OUTPUT)] });
+      server = await startHere(app('answers'), { args: ['--max-output', String(MAX_OUTPUT)] });
       const { model } = await server.until(({ state }) => state === 'ready');
       worker = model.workers[0]?.pid ?? null;
     });
@@ -118,7 +119,7 @@ withEachRuntime(({ language, app }) => {
 describe('answers that only JavaScript has', LIMIT, () => {
   let server: Server;
   before(async () => {
-    server = await startServer(fixture('answers.ts'));
+    server = await startHere(fixture('answers.ts'));
   });
   after(async () => {
     await server.stop();

@@ -5,8 +5,9 @@ import { errorOf } from '../helpers/ask.js';
 import { endOf, jobIdOf } from '../helpers/potassium.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { scrape } from '../helpers/scrape.js';
-import { call, startServer, type Answer } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import { call, type Answer } from '../helpers/server.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
 withEachRuntime(({ app }) => {
@@ -18,7 +19,7 @@ withEachRuntime(({ app }) => {
   const args = Object.entries(models).flatMap(([name, path]) => ['--model', `${name}=${path}`]);
 
   describe('a status of the app', { timeout: 240_000 }, () => {
-    const shared = shareServer(null, { args: [...args, '--metrics', '--access-log'] });
+    const shared = shareHere(null, { args: [...args, '--metrics', '--access-log'] });
     const send = (path: string, body: unknown, id = ''): Promise<Answer> => {
       const headers = { 'content-type': 'application/json', ...(id === '' ? {} : { 'x-request-id': id }) };
       return call(shared.server.url + path, JSON.stringify(body), headers);
@@ -129,7 +130,7 @@ withEachRuntime(({ app }) => {
     'in a batch, an entry that is an HttpError or a Response answers its own call',
     { timeout: 240_000 },
     async (t) => {
-      const server = await startServer(app('refuses'), {
+      const server = await startHere(app('refuses'), {
         t,
         args: ['--batch-size', '2', '--max-batch-delay', '1m'],
       });

@@ -5,7 +5,7 @@ import { ERRORS } from '../../protocol/errors.js';
 import { managementOf } from '../helpers/managed-command.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { eventually, fixture, type Server, type Status } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 const APPS = fixture('lib').replace(/\/lib$/, '');
@@ -72,7 +72,7 @@ async function startRefusedJob({ url }: Pick<Server, 'url'>, key: Headers): Prom
 const ARGS = ['--model', BROKEN, '--restart-limit', '0', '--model-store', APPS, '--management-port', '0'];
 
 describe('the words of an app on a server without a key', LIMIT, () => {
-  const shared = shareServer(fixture('refuses-potassium.mjs'), { args: ARGS });
+  const shared = shareHere(fixture('refuses-potassium.mjs'), { args: ARGS });
   for (const [title, headers, isShown] of [
     ['a program of this machine reads in /status and in jobs', {}, true],
     ['a page does not read in /status and in jobs', { Origin: 'http://127.0.0.1' }, false],
@@ -103,7 +103,7 @@ describe('the words of an app on a server without a key', LIMIT, () => {
 
 describe('the words of an app on a server with a key', LIMIT, () => {
   const args = [...ARGS, '--api-key', KEY];
-  const shared = shareServer(fixture('refuses-potassium.mjs'), { args, key: KEY });
+  const shared = shareHere(fixture('refuses-potassium.mjs'), { args });
 
   test('are for everybody who has it, from wherever', async () => {
     const { server } = shared;

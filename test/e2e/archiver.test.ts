@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { runArchiver } from '../../supervisor/archive/archiver.js';
-import { startManagedCommand } from '../helpers/managed-command.js';
+import { startManagedHere } from '../helpers/managed-command.js';
 import { needs } from '../helpers/needs.js';
 import { CLI, ROOT } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
@@ -134,7 +134,7 @@ describe('the archiver', LIMIT, () => {
         [0, `Wrote store/${file}: the model cats, ${PACKED.length - 1} files.\n`],
       );
       assert.deepEqual(readdirSync(join(folder, 'store')), [file]);
-      const { server, management } = await startManagedCommand(
+      const { server, management } = await startManagedHere(
         t,
         { args: ['--drain-lag', '0s'] },
         join(folder, 'store'),
@@ -262,7 +262,7 @@ describe('the archiver', LIMIT, () => {
     mkdirSync(join(folder, 'store'));
     const { status, stdout, stderr } = run(folder, TORCH_ARGS);
     assert.deepEqual([status, stdout, stderr], [0, 'Wrote store/net.mar: the model net, 7 files.\n', '']);
-    const { server, management } = await startManagedCommand(
+    const { server, management } = await startManagedHere(
       t,
       { args: ['--drain-lag', '0s'] },
       join(folder, 'store'),

@@ -11,7 +11,7 @@ import { serve } from '../../supervisor/serve.js';
 import { FOLDER_PREFIX } from '../../supervisor/store/archives/own-folder.js';
 import { tgzOf, zipOf, type PackedEntry } from '../helpers/archives.js';
 import { HELD, holdUnpacking } from '../helpers/held-unpacking.js';
-import { startManagedCommand, type ManagedCommand } from '../helpers/managed-command.js';
+import { startManagedCommand, startManagedHere, type ManagedCommand } from '../helpers/managed-command.js';
 import { needs } from '../helpers/needs.js';
 import { CLI, call, eventually, isAlive, type StartOptions } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
@@ -91,9 +91,14 @@ function startIn(
   t: TestContext,
   { cwd, store, temp }: Place,
   options: StartOptions = {},
+  start: (
+    t: TestContext,
+    options: StartOptions,
+    store: string,
+  ) => Promise<ManagedCommand> = startManagedCommand,
 ): Promise<ManagedCommand> {
   const args = ['--drain-lag', '0s', ...(options.args ?? [])];
-  return startManagedCommand(t, { ...options, cwd, args, env: { ...options.env, TMPDIR: temp } }, store);
+  return start(t, { ...options, cwd, args, env: { ...options.env, TMPDIR: temp } }, store);
 }
 
 /** The address of a site with one archive at `/zoo/cats.mar`. */
@@ -196,7 +201,12 @@ describe('an archive in the model store', LIMIT, () => {
     const files = await Promise.all(packed.map(async ([file, pack]) => [file, await pack()] as const));
     const place = makePlace(t, Object.fromEntries(files));
     const site = await serveArchive(t, await zipOf(catEntries({ modelVersion: '2' })));
-    const { server, management } = await startIn(t, place, { args: ['--allowed-urls', `${site}/zoo/`] });
+    const { server, management } = await startIn(
+      t,
+      place,
+      { args: ['--allowed-urls', `${site}/zoo/`] },
+      startManagedHere,
+    );
     const register = (query: string): Promise<string> =>
       management.said(`POST /models?${query}&initial_workers=1`);
     for (const [i, [what, format, , problem]] of REFUSED.entries())
@@ -280,7 +290,7 @@ describe('an archive in the model store', LIMIT, () => {
       ]),
       'm.mar': Buffer.from('weights'),
     });
-    const { server, management } = await startIn(t, place, { args: ['--models', 'all'] });
+    const { server, management } = await startIn(t, place, { args: ['--models', 'all'] }, startManagedHere);
     await server.untilPrinted(/--models all: m\.mar: it is neither a zip archive .*; it is left out/);
     await server.until(({ models }) => models.length === 2 && models.every(({ state }) => state === 'ready'));
     assert.equal((await management.infer('cats/3')).status, 200);

@@ -6,7 +6,7 @@ import { makeCues } from '../helpers/cues.js';
 import { editedApp } from '../helpers/edited-app.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { startHere } from '../helpers/here.js';
-import { startServer, type Answer } from '../helpers/server.js';
+import { type Answer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -24,7 +24,7 @@ withEachRuntime(({ app, batchFunction }) => {
     'an app that takes neither batches nor several calls at once causes a warning when they are set',
     LIMIT,
     async (t) => {
-      const server = await startServer(app('answers'), {
+      const server = await startHere(app('answers'), {
         t,
         args: ['--batch-size', '8', '--concurrency', '4'],
       });

@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { type Server } from '../helpers/server.js';
 import { openStream } from '../helpers/stream.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -12,7 +13,7 @@ const LIMIT = { timeout: 240_000 };
 withEachRuntime(({ app }) => {
   test('a batch of streams whose clients all leave costs no worker', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await startServer(app('batch-streams'), { t, env: cues.env, args: ['--workers', '1'] });
+    const server = await startHere(app('batch-streams'), { t, env: cues.env, args: ['--workers', '1'] });
     const pids = await pidsOfBatch(server);
     const streams = await Promise.all(['one', 'two'].map((name) => openStream(server, name)));
     for (const stream of streams) stream.destroy();

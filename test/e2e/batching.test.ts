@@ -7,7 +7,7 @@ import { makeCues } from '../helpers/cues.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { startHere } from '../helpers/here.js';
 import { call, fixture, runCommand, type Answer } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { startBy } from '../helpers/starters.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -44,7 +44,7 @@ withEachRuntime(({ language, app }) => {
   const APP = app('batches');
 
   describe('on one server', LIMIT, () => {
-    const shared = shareServer(APP, { args: fullBatches(3), expectedRestarts: 1 });
+    const shared = shareHere(APP, { args: fullBatches(3), expectedRestarts: 1 });
     after(() => {
       const { server } = shared;
       assert.equal(server.stderr().split(REPEATABLE[language]).length, 2, server.stderr());
@@ -159,7 +159,7 @@ withEachRuntime(({ language, app }) => {
 
   describe('on one server of an app that is repeatable', LIMIT, () => {
     const env = { REPEATABLE: '1' };
-    const shared = shareServer(APP, {
+    const shared = shareHere(APP, {
       args: [...fullBatches(4), '--run-timeout', '2s'],
       env,
       expectedRestarts: 2,

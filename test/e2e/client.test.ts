@@ -8,7 +8,7 @@ import { supervise, type ModelFunction } from '../../index.js';
 import { ELSEWHERE, shareBrowser } from '../helpers/browser.js';
 import { needs } from '../helpers/needs.js';
 import { ROOT, fixture } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 const TELLS = join(ROOT, 'test/fixtures/functions/tells.mjs');
@@ -47,7 +47,7 @@ async function program(tell: Model, schemas: Model): Promise<unknown[]> {
 describe('a client', LIMIT, () => {
   const models = [`tells=${TELLS}`, `schemas=${SCHEMAS}`, `jobs=${fixture('jobs.mjs')}`];
   const args = [...models.flatMap((model) => ['--model', model]), '--cors-origin', '*'];
-  const shared = shareServer(null, { args });
+  const shared = shareHere(null, { args });
   const modelAt = (name: string): ModelClient => client(`${shared.server.url}/models/${name}`);
 
   test('a program of functions is one of clients, but for the lines that make them', async () => {

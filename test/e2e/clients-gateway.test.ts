@@ -7,10 +7,9 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { makeCues, type Cues, type Ending } from '../helpers/cues.js';
 import { Thrown, startClient, type PublishedClient } from '../helpers/published-client.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { eventually, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
+import { eventually, fixture, isAlive, type Server } from '../helpers/server.js';
 import { startHere } from '../helpers/here.js';
 import { shareHere } from '../helpers/shared-server.js';
-import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -32,7 +31,7 @@ interface Worked {
 
 withOneRuntime(({ app }) => {
   describe('on one server', () => {
-    const shared = shareServer(app('works'), { args: ['--log-format', 'json'], expectedRestarts: 2 });
+    const shared = shareHere(app('works'), { args: ['--log-format', 'json'], expectedRestarts: 2 });
     const clientOf = shareClients(shared);
 
     for (const major of [3, 4] as const) {
@@ -206,7 +205,7 @@ describe('a server of its own', () => {
   test('3.0.0, 4.0.0: SIGTERM lets a run end and refuses the next one', LIMIT, async (t) => {
     const cues = makeCues(t);
     const args = ['--drain-lag', '0ms', '--workers', '2'];
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+    const server = await startHere(fixture('works.mjs'), { t, env: cues.env, args });
     const clients = await bothClients(t, server);
     const runs = clients.map((client) => client.ask<Outcome>('run', 'key', 'model', { until: 'go on' }));
     await untilBegun(cues, 2);
@@ -244,7 +243,7 @@ describe('one server without a queue', () => {
 describe('a server with API keys', () => {
   const key = 's3cret-of-the-gateway';
   const args = ['--api-key', key, '--access-log', '--log-level', 'debug'];
-  const shared = shareServer(fixture('tells-context.mjs'), { args, key });
+  const shared = shareHere(fixture('tells-context.mjs'), { args });
   after(() => {
     const { server } = shared;
     assert.ok(!(server.stdout() + server.stderr()).includes(key), 'the key is in no log');

@@ -8,8 +8,8 @@ import { makeCues } from '../helpers/cues.js';
 import { startPython, type PythonReply } from '../helpers/python-clients.js';
 import { needs } from '../helpers/needs.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { startServer } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000, skip: needs('python3') };
 const KEY = 's3cret';
@@ -37,7 +37,7 @@ function codeOf({ text }: PythonReply): string {
 
 withOneRuntime(({ app, potassium }) => {
   describe('on one server', () => {
-    const shared = shareServer(app('works'));
+    const shared = shareHere(app('works'));
 
     test(
       'major 3: start gives a callID at once; check is held until the result is there',
@@ -106,7 +106,7 @@ withOneRuntime(({ app, potassium }) => {
   });
 
   test('majors 3 and 4: every failure is 200 with "error" in its message', LIMIT, async (t) => {
-    const server = await startServer(app('ends-as-told'), { t, args: ['--api-key', KEY], key: KEY });
+    const server = await startHere(app('ends-as-told'), { t, args: ['--api-key', KEY] });
     const python = startPython(t, server);
     for (const version of [2, 3, 4]) {
       const checked = await python.send('check', { version, apiKey: KEY, callID: 'call_unknown' });
@@ -130,7 +130,7 @@ withOneRuntime(({ app, potassium }) => {
     async (t) => {
       const cues = makeCues(t);
       cues.give('init may not end');
-      const server = await startServer(app('works'), { t, env: cues.env });
+      const server = await startHere(app('works'), { t, env: cues.env });
       const python = startPython(t, server);
       const modelInputs = { prompt: 'süß 🍌', list: [1, null] };
       const early = python.send('direct', { modelInputs });
@@ -147,7 +147,7 @@ withOneRuntime(({ app, potassium }) => {
 
   describe('on one server of routes', () => {
     const args = ['--api-key', KEY, '--max-body', '100kb', '--queue-size', '0'];
-    const shared = shareServer(potassium(), { args, key: KEY });
+    const shared = shareHere(potassium(), { args });
 
     for (const major of [5, 6]) {
       test(`major ${major}: call gets the output in ASCII, and its id back`, LIMIT, async (t) => {

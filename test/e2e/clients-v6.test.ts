@@ -5,7 +5,8 @@ import { ask, errorOf, logLines } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { Thrown, startClient } from '../helpers/published-client.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { isAlive, startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { isAlive } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -19,7 +20,7 @@ withOneRuntime(({ app }) => {
   test('6.2.0: calls, a call whose worker is killed, and calls while the server stops', LIMIT, async (t) => {
     const cues = makeCues(t);
     const args = ['--drain-lag', '0ms'];
-    const server = await startServer(app('works'), { t, env: cues.env, args });
+    const server = await startHere(app('works'), { t, env: cues.env, args });
     const client = await startClient(t, 6, server);
 
     await t.test('call gets the output, and its own id back', async () => {
@@ -60,7 +61,7 @@ withOneRuntime(({ app }) => {
     const cues = makeCues(t);
     cues.give('init may not end');
     const args = ['--queue-size', '0', '--access-log', '--log-format', 'json'];
-    const server = await startServer(app('works'), { t, env: cues.env, args });
+    const server = await startHere(app('works'), { t, env: cues.env, args });
     const client = await startClient(t, 6, server);
 
     await t.test('a call during a slow init is refused until a worker is ready', async () => {
@@ -107,7 +108,7 @@ withOneRuntime(({ app }) => {
 
   test('6.2.0: the body of an error reaches its user', LIMIT, async (t) => {
     const args = ['--api-key', 'right', '--max-body', '10kb'];
-    const server = await startServer(app('ends-as-told'), { t, args, key: 'right' });
+    const server = await startHere(app('ends-as-told'), { t, args });
     const client = await startClient(t, 6, server, 'right');
     await assert.rejects(client.ask('call', '/', { end: 'throws' }), tells('SERVE_INFERENCE_FAILED'));
     await assert.rejects(client.ask('call', '/nowhere', {}), tells('SERVE_NOT_FOUND'));

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { brotliDecompressSync, createGunzip, gunzipSync } from 'node:zlib';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { UnreadAnswer } from '../helpers/unread.js';
 
 const PLAIN = { 'content-type': 'text/plain' };
@@ -14,7 +14,7 @@ const PAGE = 'https://app.example';
 
 describe('with --compress', { timeout: 240_000 }, () => {
   const args = ['--compress', '--cors-origin', PAGE, '--stall-timeout', '2s', '--metrics'];
-  const shared = shareServer(fixture('compressible.mjs'), { args });
+  const shared = shareHere(fixture('compressible.mjs'), { args });
 
   /** Sends one request; resolves with the answer before its body, as it comes over the wire. */
   async function open(
@@ -151,7 +151,7 @@ describe('with --compress', { timeout: 240_000 }, () => {
 
 withOneRuntime(({ app }) => {
   describe('without --compress', { timeout: 240_000 }, () => {
-    const shared = shareServer(app('echoes'));
+    const shared = shareHere(app('echoes'));
 
     test('nothing is compressed, and Vary is not there', async () => {
       const answer = await fetch(shared.server.url, {

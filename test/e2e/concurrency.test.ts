@@ -7,8 +7,9 @@ import { makeCues } from '../helpers/cues.js';
 import { jobEnd, startAsync } from '../helpers/jobs.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { untilScraped } from '../helpers/scrape.js';
-import { call, eventually, isAlive, startServer, type Answer, type Server } from '../helpers/server.js';
-import { shareServer, type SharedServer } from '../helpers/shared-server.js';
+import { startHere } from '../helpers/here.js';
+import { call, eventually, isAlive, type Answer, type Server } from '../helpers/server.js';
+import { shareHere, type SharedServer } from '../helpers/shared-server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -53,7 +54,7 @@ async function workersOf(server: Server): Promise<number[]> {
 withEachRuntime(({ app }) => {
   describe('eight calls at the same time', () => {
     const args = ['--log-format', 'json', '--metrics', '--workers', '2'];
-    const shared = shareServer(app('eight-at-once'), { args });
+    const shared = shareHere(app('eight-at-once'), { args });
 
     test('two workers hold sixteen; the next one waits in line, and none is sent ahead', LIMIT, async () => {
       const { server, cues } = shared;
@@ -160,7 +161,7 @@ withEachRuntime(({ app }) => {
   });
 
   describe('an app with routes of every kind, eight calls at the same time', () => {
-    const shared = shareServer(app('eight-at-once-potassium'));
+    const shared = shareHere(app('eight-at-once-potassium'));
 
     test('WebSockets take places beside each other', LIMIT, async (t) => {
       const { server, cues } = shared;
@@ -193,7 +194,7 @@ withEachRuntime(({ app }) => {
   });
 
   describe('a worker that is lost, or in doubt', () => {
-    const shared = shareServer(app('eight-at-once'), { args: ['--log-format', 'json'], expectedRestarts: 2 });
+    const shared = shareHere(app('eight-at-once'), { args: ['--log-format', 'json'], expectedRestarts: 2 });
 
     test(
       'an input that kills it loses all eight calls with 500; none of them runs twice, the next worker answers',
@@ -234,7 +235,7 @@ withEachRuntime(({ app }) => {
 
   describe('a call that goes on after its time', () => {
     const args = ['--log-format', 'json', '--run-timeout', '6s'];
-    const shared = shareServer(app('eight-at-once'), { args, expectedRestarts: 2 });
+    const shared = shareHere(app('eight-at-once'), { args, expectedRestarts: 2 });
 
     test(
       'its worker gets no more calls, a successor starts at once; the others end; then it is killed',
@@ -316,7 +317,7 @@ withOneRuntime(({ app }) => {
     async (t) => {
       const cues = makeCues(t);
       const args = ['--min-workers', '0', '--idle-timeout', '500ms', '--drain-timeout', '1s'];
-      const server = await startServer(app('eight-at-once'), { t, env: cues.env, args });
+      const server = await startHere(app('eight-at-once'), { t, env: cues.env, args });
       const before = await pidOf(server);
       const calls = await beginAll({ server, cues }, { do: 'wait', until: 'go' }, 2);
       for (let i = 0; i < 3; i += 1) await ask(server, { do: 'run out of memory' });
@@ -341,7 +342,7 @@ withOneRuntime(({ app }) => {
 
 async function startShared(t: TestContext, path: string, args: readonly string[]): Promise<SharedServer> {
   const cues = makeCues(t);
-  const server = await startServer(path, { t, env: cues.env, args });
+  const server = await startHere(path, { t, env: cues.env, args });
   await server.until(({ state }) => state === 'ready');
   return { server, cues };
 }

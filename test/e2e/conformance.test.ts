@@ -10,7 +10,7 @@ import { deadUrl } from '../helpers/held-port.js';
 import { askAtOnce } from '../helpers/pipeline.js';
 import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
 import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
-import { eventually, startServer, type Server } from '../helpers/server.js';
+import { eventually, type Server } from '../helpers/server.js';
 import { startHere } from '../helpers/here.js';
 import { shareServer } from '../helpers/shared-server.js';
 
@@ -32,7 +32,7 @@ const AT_ONCE = 10;
 withEachRuntime(({ language, app, greeting, potassium }) => {
   test('1: five cold calls of the seed exercise: one init, five answers, in turn', LIMIT, async (t) => {
     const env = { GREETING_INIT_MS: '1000', GREETING_INIT_S: '1' };
-    const server = await startServer(greeting(), { t, env });
+    const server = await startHere(greeting(), { t, env });
     const calls = Array.from({ length: 5 }, () => fetch(server.url, { method: 'POST' }));
     for (const reply of await Promise.all(calls)) {
       assert.equal(reply.status, 200);
@@ -180,7 +180,7 @@ withEachRuntime(({ language, app, greeting, potassium }) => {
   });
 
   test('14: a legacy handler', LIMIT, async (t) => {
-    const legacy = await startServer(app('potassium-legacy'), { t, env: { TEST_PORT: '1' } });
+    const legacy = await startHere(app('potassium-legacy'), { t, env: { TEST_PORT: '1' } });
     assert.deepEqual((await post(legacy, '/', { name: 'you' })).json(), { out: 'hello you' });
     await legacy.stop();
   });
@@ -255,7 +255,7 @@ withOneRuntime(({ app, potassium }) => {
 
   test('15: a webhook to a dead port: no caller is affected, and the log has one line', LIMIT, async (t) => {
     const env = { HOOK: await deadUrl() };
-    const server = await startServer(app('result-webhook'), {
+    const server = await startHere(app('result-webhook'), {
       t,
       env,
       args: ['--drain-timeout', '2s'],
@@ -286,7 +286,7 @@ async function untilChecked(
 }
 
 async function assertRefused(t: TestContext, app: string, route: string, says: RegExp): Promise<void> {
-  const server = await startServer(app, { t, env: { ROUTE: route } });
+  const server = await startHere(app, { t, env: { ROUTE: route } });
   assert.equal((await server.ended).code, 3);
   assert.match(server.stderr(), says);
   assert.doesNotMatch(server.stderr(), /restarting/);

@@ -10,7 +10,7 @@ import { holdPort } from '../helpers/held-port.js';
 import { needs } from '../helpers/needs.js';
 import { run } from '../helpers/packed.js';
 import { CLI, ROOT, call, eventually, fixture, startServer } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -65,7 +65,7 @@ test(
 
 describe('behind nginx', { ...LIMIT, skip: needs('nginx') }, () => {
   const args = ['--model', `refuses=${fixture('refuses-potassium.mjs')}`];
-  const shared = shareServer(fixture('every-kind.mjs'), { args });
+  const shared = shareHere(fixture('every-kind.mjs'), { args });
   let [url, stop]: [string, () => Promise<unknown>] = ['', async () => {}];
 
   before(async () => {

@@ -4,7 +4,8 @@ import { readFile, readdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { PNG } from 'pngjs';
 import { run } from '../helpers/packed.js';
-import { ROOT, startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT, type Server } from '../helpers/server.js';
 import { startManaged } from '../helpers/managed-server.js';
 
 const EXAMPLES = `${ROOT}examples/`;
@@ -17,7 +18,7 @@ type Body = Exclude<RequestInit['body'], undefined>;
 
 // With one worker: the first point of test/e2e/conformance.test.ts.
 test('greeting, 2 at work: five cold calls are answered, init runs once in each', LIMIT, async () => {
-  const server = await startServer(`${EXAMPLES}greeting/app.ts`, {
+  const server = await startHere(`${EXAMPLES}greeting/app.ts`, {
     args: ['--workers', '2'],
     env: { GREETING_INIT_MS: '1000' },
   });
@@ -55,7 +56,7 @@ interface DigitAnswer {
 
 test('digits', LIMIT, async (t) => {
   const { accuracy, rows } = (await readJson('digits/test.json')) as { accuracy: number; rows: DigitRow[] };
-  const server = await startServer(`${EXAMPLES}digits/app.ts`);
+  const server = await startHere(`${EXAMPLES}digits/app.ts`);
   try {
     await t.test('the held-out images get the answers the model was trained to give', async () => {
       const answers = await inTurns(rows, 8, ({ pixels }) => postJson(server, { pixels }));
@@ -143,7 +144,7 @@ test(
     const rows = all.slice(0, 40); // every row runs alone, above
     // Only full batches run before their delay is over, which is longer than this test may take.
     const args = ['--workers', '1', '--batch-size', '8', '--max-batch-delay', '5m'];
-    const server = await startServer(`${EXAMPLES}digits/app.ts`, { args });
+    const server = await startHere(`${EXAMPLES}digits/app.ts`, { args });
     try {
       const answers = await inTurns(rows, 8, ({ pixels }) => postJson(server, { pixels }));
       for (const [i, row] of rows.entries()) {
@@ -174,7 +175,7 @@ test(
     const { rows: all } = (await readJson('digits/test.json')) as { rows: DigitRow[] };
     const rows = all.slice(0, 80); // every row runs alone, above
     const args = ['--model-store', EXAMPLES, '--models', 'digits=mms-service', '--log-level', 'debug'];
-    const server = await startServer(null, { args: [...args, '--management-port', '0'], t });
+    const server = await startHere(null, { args: [...args, '--management-port', '0'], t });
     const ask = (body: Body, type: string): Promise<Response> =>
       fetch(server.url + MMS_PATH, { method: 'POST', body, headers: { 'content-type': type } });
     await t.test('images get the answers of the model', async () => {
@@ -269,7 +270,7 @@ test('fill-mask', LIMIT, async (t) => {
     string,
     Candidate[]
   >;
-  const server = await startServer(`${EXAMPLES}fill-mask/app.ts`);
+  const server = await startHere(`${EXAMPLES}fill-mask/app.ts`);
   try {
     for (const [prompt, candidates] of Object.entries(expected)) {
       await t.test(prompt, async () => {
@@ -303,7 +304,7 @@ test('potassium', LIMIT, async (t) => {
     string,
     Candidate[]
   >;
-  const server = await startServer(`${EXAMPLES}potassium/app.ts`);
+  const server = await startHere(`${EXAMPLES}potassium/app.ts`);
   try {
     for (const [prompt, candidates] of Object.entries(expected)) {
       await t.test(prompt, async () => {

@@ -6,7 +6,7 @@ import { errorOf } from '../helpers/ask.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { startHere } from '../helpers/here.js';
-import { call, startServer, type Server } from '../helpers/server.js';
+import { call, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 const MAX_BODY = 100 * 1024;
@@ -16,7 +16,7 @@ withOneRuntime(({ app }) => {
   describe('compressed bodies', LIMIT, () => {
     let server: Server;
     before(async () => {
-      server = await startServer(app('describes-input'), { args: ['--max-body', '100kb'] });
+      server = await startHere(app('describes-input'), { args: ['--max-body', '100kb'] });
       await server.until(({ state }) => state === 'ready');
     });
     after(async () => {

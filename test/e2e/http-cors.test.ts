@@ -7,7 +7,7 @@ import { startManaged } from '../helpers/managed-server.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { startHere } from '../helpers/here.js';
 import { shareHere } from '../helpers/shared-server.js';
-import { fixture, startServer } from '../helpers/server.js';
+import { fixture } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 const KEY = 's3cret';
@@ -277,7 +277,7 @@ describe('--cors-methods and --cors-headers', LIMIT, () => {
   });
 
   test('without --cors-origin the start warns that they have no effect', async (t) => {
-    const server = await startServer(APP, { t, args: limits });
+    const server = await startHere(APP, { t, args: limits });
     await server.untilPrinted('--cors-methods: it has no effect without --cors-origin');
     await server.untilPrinted('--cors-headers: it has no effect without --cors-origin');
     const reply = await send(server, 'POST /', { origin: PAGE, body: '1' });

@@ -5,7 +5,8 @@ import { dialectsOf } from '../../supervisor/http/dialects/index.js';
 import { formatOf } from '../../worker/formats/read-input.js';
 import { ask } from '../helpers/ask.js';
 import { tableRows } from '../helpers/doc-page.js';
-import { fixture, startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { fixture, type Server } from '../helpers/server.js';
 
 /** As the server writes times: at most two decimals, no zeros at the end. What remains of another number shows. */
 const NUMBER = /\d+\.\d+/g;
@@ -64,7 +65,7 @@ const NOT_ON_200 = [
 describe('docs/http.md, requested', { timeout: 240_000 }, () => {
   let server: Server;
   before(async () => {
-    server = await startServer(fixture('echoes.mjs'), { args: ['--queue-size', '0'] });
+    server = await startHere(fixture('echoes.mjs'), { args: ['--queue-size', '0'] });
     await server.until(({ state }) => state === 'ready');
   });
   after(async () => {

@@ -8,7 +8,8 @@ import { ask, errorOf } from '../helpers/ask.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { refusalOf, type Refused } from '../helpers/refusals.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
-import { eventually, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { eventually, fixture, runCommand, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 const FLAG_KEYS = ['s3cret-old', 's3cret-new'] as const;
@@ -17,7 +18,7 @@ const FILE_KEY = 's3cret-file';
 withEachRuntime(({ app }) => {
   test('an app does not see the keys in its environment; it sees the other variables', LIMIT, async (t) => {
     const env = { BANANA_API_KEY: 's3cret-env', MINE: 'yes' };
-    const other = await startServer(app('tells-environment'), { t, env, key: 's3cret-env' });
+    const other = await startHere(app('tells-environment'), { t, env });
     const answer = await ask(other, {}, { headers: { Authorization: 'Bearer s3cret-env' } });
     const seen = answer.json<{ env: Record<string, string> }>().env;
     assert.deepEqual([seen['MINE'], seen['BANANA_API_KEY']], ['yes', undefined]);
@@ -41,7 +42,7 @@ withOneRuntime(({ app }) => {
         '--log-format',
         'json',
       ];
-      server = await startServer(app('tells-environment'), { args, cwd, key: FILE_KEY });
+      server = await startHere(app('tells-environment'), { args, cwd });
       await server.until(({ state }) => state === 'ready');
     });
     after(async () => {

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { startHere } from '../helpers/here.js';
-import { startServer, type Server } from '../helpers/server.js';
+import { type Server } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -28,7 +28,7 @@ withOneRuntime(({ app }) => {
   describe('a path', LIMIT, () => {
     let server: Server;
     before(async () => {
-      server = await startServer(app('named-paths'), { args: ['--access-log', '--log-format', 'json'] });
+      server = await startHere(app('named-paths'), { args: ['--access-log', '--log-format', 'json'] });
       await server.until(({ state }) => state === 'ready');
     });
     after(() => server.stop());

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { callAsync } from '../helpers/jobs.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { call } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -25,7 +25,7 @@ const ROWS: readonly (readonly [path: string, body: string])[] = [
 withEachRuntime(({ app }) => {
   describe('two models', LIMIT, () => {
     const args = ['--model', `echoes=${app('echoes')}`, '--model', `tensors=${app('tensors')}`];
-    const shared = shareServer(null, { args });
+    const shared = shareHere(null, { args });
 
     for (const [path, body] of ROWS) {
       test(`a call of ${path} may be a job`, async () => {

@@ -6,18 +6,17 @@ import { callAsync, cancelJob, jobEnd, jobPage, startAsync, type JobPage } from 
 import { editedApp } from '../helpers/edited-app.js';
 import { endOf, startJob } from '../helpers/potassium.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
-import { call, eventually, startServer, type Server } from '../helpers/server.js';
+import { call, eventually, type Server } from '../helpers/server.js';
 import { HANDSHAKE } from '../helpers/raw-web-socket.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { startHere } from '../helpers/here.js';
 import { shareHere } from '../helpers/shared-server.js';
-import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 
 withEachRuntime(({ app }) => {
   describe('one server', LIMIT, () => {
-    const shared = shareServer(app('jobs'), { expectedRestarts: 2 });
+    const shared = shareHere(app('jobs'), { expectedRestarts: 2 });
     const { cues } = shared;
     let server: Server;
     beforeEach(() => (server = shared.server));
@@ -356,7 +355,7 @@ withOneRuntime(({ app }) => {
   );
 
   test('SIGTERM: a job that is not due fails, and the log has its id', LIMIT, async (t) => {
-    const server = await startServer(app('jobs'), { t, args: ['--drain-lag', '0s'] });
+    const server = await startHere(app('jobs'), { t, args: ['--drain-lag', '0s'] });
     const id = await startAsync(server, '/', {}, { 'x-banana-job-delay-seconds': '3600' });
     const events = await fetch(`${server.url}/_k/jobs/${id}`, { headers: { accept: 'text/event-stream' } });
     const waiting = jobPage(server, id, '?wait=50s');
@@ -382,7 +381,7 @@ withOneRuntime(({ app }) => {
         }`,
       });
       const args = ['--restart-limit', '0', '--drain-lag', '0s'];
-      const server = await startServer(files.path('app.mjs'), { t, args, env: cues.env });
+      const server = await startHere(files.path('app.mjs'), { t, args, env: cues.env });
       const first = [
         await startAsync(server, '/', {}),
         await startAsync(server, '/', { ends: true }),

@@ -6,15 +6,15 @@ import { makeCues } from '../helpers/cues.js';
 import type { LiveLine } from '../../supervisor/status/live-types.js';
 import { LiveViewer } from '../helpers/live.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { call, eventually, fixture, startServer } from '../helpers/server.js';
+import { call, eventually, fixture } from '../helpers/server.js';
 import { startHere } from '../helpers/here.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 const KEY = 's3cret';
 
 describe('a viewer', LIMIT, () => {
-  const shared = shareServer(fixture('works.mjs'), { expectedRestarts: 2 });
+  const shared = shareHere(fixture('works.mjs'), { expectedRestarts: 2 });
 
   test('gets the samples, then one snapshot a second, as server-sent events that no proxy holds back', async (t) => {
     const viewer = await LiveViewer.open(t, shared.server);
@@ -262,7 +262,7 @@ test('there are at most 100 viewers, and the next gets 503 with Retry-After', LI
 describe('a drain', LIMIT, () => {
   test('is seen by viewers, is not held up by them, and its end is shown', async (t) => {
     const cues = makeCues(t);
-    const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
+    const server = await startHere(fixture('works.mjs'), { t, env: cues.env });
     await server.until(({ state }) => state === 'ready');
     const viewer = await LiveViewer.open(t, server);
     await viewer.snapshot();

@@ -1,4 +1,4 @@
-/** `GET /metrics` of the real command: where it is, who may ask, and that it counts what happens. */
+/** `GET /metrics` of a real server: where it is, who may ask, and that it counts what happens. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,14 +14,14 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { startHere } from '../helpers/here.js';
 import { scrape, untilScraped } from '../helpers/scrape.js';
-import { call, fixture, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
+import { call, fixture, runCommand, type Server, type StartOptions } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 const ECHO = fixture('echoes.mjs');
 const DIGITS = { model: 'echoes', version: '1' };
 
 async function start(t: TestContext, app: string, options: StartOptions = {}): Promise<Server> {
-  const server = await startServer(app, { t, ...options });
+  const server = await startHere(app, { t, ...options });
   await server.until(({ state }) => state === 'ready');
   return server;
 }
@@ -39,7 +39,7 @@ describe('the address of metrics', LIMIT, () => {
     let url: string;
     before(async () => {
       const args = ['--metrics-port', String(await holdPort()), '--api-key', 's3cret', '--cors-origin', '*'];
-      server = await startServer(ECHO, { args, key: 's3cret' });
+      server = await startHere(ECHO, { args });
       url = await urlIn(server, OWN_LISTENER);
     }, LIMIT);
     after(() => void server.process.kill('SIGKILL'));

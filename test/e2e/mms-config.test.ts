@@ -1,4 +1,4 @@
-/** `config.properties` and the real command: which file is read, which source wins, what a mistake costs. */
+/** `config.properties` and a real server: which file is read, which source wins, what a mistake costs. */
 import assert from 'node:assert/strict';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
@@ -13,14 +13,8 @@ import { holdPort } from '../helpers/held-port.js';
 import { managementOf } from '../helpers/managed-command.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
-import {
-  call,
-  eventually,
-  runCommand,
-  startServer,
-  type Server,
-  type StartOptions,
-} from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { call, eventually, runCommand, type Server, type StartOptions } from '../helpers/server.js';
 
 const RUNS = { timeout: 240_000, concurrency: 2 };
 
@@ -34,7 +28,7 @@ function folderOf(t: TestContext, files: Readonly<Record<string, string>>): stri
 }
 
 function startAsWritten(t: TestContext, args: readonly string[], options: StartOptions): Promise<Server> {
-  return startServer(null, { ...options, t, args, isAddressGiven: true });
+  return startHere(null, { ...options, t, args, isAddressGiven: true });
 }
 
 describe('a config.properties', RUNS, () => {
@@ -102,7 +96,7 @@ models={\\
       'app.mjs': 'export const inference = () => 1;',
     };
     const cwd = folderOf(t, files);
-    const server = await startServer('./app.mjs', { t, cwd, args: ['--mms-config', 'config.properties'] });
+    const server = await startHere('./app.mjs', { t, cwd, args: ['--mms-config', 'config.properties'] });
     await server.until(({ state }) => state === 'ready');
     assert.equal((await call(server.url, '{}')).text, '1');
     await server.untilPrinted('the management API is on http');
@@ -330,7 +324,7 @@ test(
       'config.properties': 'management_address=nonsense',
       'app.mjs': `export const config = { queueSize: 6 }; export const inference = () => ${names};`,
     });
-    const server = await startServer(null, { t, cwd, env: OF_THE_OPERATOR });
+    const server = await startHere(null, { t, cwd, env: OF_THE_OPERATOR });
     const { model } = await server.until(({ state }) => state === 'ready');
     assert.equal(model.queue.maxCalls, 5);
     assert.deepEqual((await call(server.url, '{}')).json(), Object.keys(OF_THE_OPERATOR).sort());

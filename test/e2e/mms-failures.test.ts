@@ -11,6 +11,7 @@ import { after, before, describe, test, type TestContext } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { needs } from '../helpers/needs.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
+import { startHere } from '../helpers/here.js';
 import { CLI, call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -63,7 +64,7 @@ withEachRuntime(({ app }) => {
     let server: Server;
     before(async () => {
       const args = [...BATCH_OF_3, '--run-timeout', '4s'];
-      server = await startServer(app(MODEL), { args });
+      server = await startHere(app(MODEL), { args });
       await server.until(({ state }) => state === 'ready');
     });
     after(() => server.stop('SIGINT', ROWS.filter((each) => each.dies).length));
@@ -116,7 +117,7 @@ test(
   LIMIT,
   async (t) => {
     const env = { NODE_OPTIONS: '--max-old-space-size=64' };
-    const server = await startServer(fixture(`${MODEL}.mjs`), {
+    const server = await startHere(fixture(`${MODEL}.mjs`), {
       t,
       args: BATCH_OF_3,
       env,

@@ -10,7 +10,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { startHere } from '../helpers/here.js';
 import { shareHere } from '../helpers/shared-server.js';
-import { call, fixture, startServer, type Answer, type Server, type Status } from '../helpers/server.js';
+import { call, fixture, type Answer, type Server, type Status } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -55,7 +55,7 @@ withOneRuntime(({ app }) => {
         '--log-format',
         'json',
       ];
-      server = await startServer(app('echoes'), { args, env: { CUES: notes } });
+      server = await startHere(app('echoes'), { args, env: { CUES: notes } });
       await server.until(({ models }) => models.every(({ state }) => state === 'ready'));
     });
     after(async () => {
@@ -267,7 +267,7 @@ test(
   'forms that name their model at the end, in half a million chunks of one byte, are called',
   LIMIT,
   async (t) => {
-    const server = await startServer(fixture('describes-input.mjs'), { t, args: ['--name', 'input'] });
+    const server = await startHere(fixture('describes-input.mjs'), { t, args: ['--name', 'input'] });
     await server.until(({ state }) => state === 'ready');
     const { front } = await server.status();
     const { body, type } = await written(form({ data: new Blob(['x'.repeat(60_000)]), model_name: 'input' }));
@@ -383,7 +383,7 @@ describe('an app with routes where Multi Model Server has paths', LIMIT, () => {
   test('its own routes win, before it is loaded and after', async (t) => {
     const cues = makeCues(t);
     cues.give('import may not end');
-    const server = await startServer(fixture('has-mms-routes.mjs'), {
+    const server = await startHere(fixture('has-mms-routes.mjs'), {
       t,
       env: cues.env,
       args: ['--workers', '2'],
@@ -435,7 +435,7 @@ test(
   LIMIT,
   async (t) => {
     const cues = makeCues(t);
-    const server = await startServer(fixture('killable.mjs'), {
+    const server = await startHere(fixture('killable.mjs'), {
       t,
       args: ['--queue-size', '0'],
       env: cues.env,

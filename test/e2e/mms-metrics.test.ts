@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { editedApp } from '../helpers/edited-app.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { call, eventually, fixture, startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { call, eventually, fixture } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -40,7 +41,7 @@ describe('the metrics of Multi Model Server', LIMIT, () => {
   test('without an app they are lines of the log, and of files in METRICS_LOCATION', async (t) => {
     const { folder } = editedApp(t, { 'store/texts.mjs': SERVICE });
     const env = { METRICS_LOCATION: 'measured' };
-    const server = await startServer(null, { t, cwd: folder, args: STORE, env });
+    const server = await startHere(null, { t, cwd: folder, args: STORE, env });
     await server.until(({ models }) => models[0]?.state === 'ready');
     await call(`${server.url}/predictions/texts`, 'a', { 'x-request-id': 'first' });
     await call(`${server.url}/predictions/nobody`, 'a');
@@ -62,7 +63,7 @@ describe('the metrics of Multi Model Server', LIMIT, () => {
   test('each answer is a line: pages, probes when their answer changes, management, and answers to bytes that are not a request', async (t) => {
     const { folder } = editedApp(t, { 'store/texts.mjs': SERVICE });
     const args = [...STORE, '--access-log', '--cors-origin', '*'];
-    const server = await startServer(null, { t, cwd: folder, args });
+    const server = await startHere(null, { t, cwd: folder, args });
     await server.untilPrinted(/Model texts loaded\./);
     const count = (what: string): number =>
       (server.stderr().match(new RegExp(`Requests${what}\\.Count:1`, 'g')) ?? []).length;
@@ -101,7 +102,7 @@ metrics_mode=legacy
 model_store=store
 load_models=ALL`,
     });
-    const server = await startServer(null, { t, cwd: folder, isAddressGiven: true });
+    const server = await startHere(null, { t, cwd: folder, isAddressGiven: true });
     await server.until(({ models }) => models[0]?.state === 'ready');
     const page = /metrics are on (http:\S+\/metrics)/.exec(server.stderr())?.[1] ?? '';
     await call(`${server.url}/predictions/texts`, '"a"', { 'x-request-id': 'first' });
@@ -133,7 +134,7 @@ load_models=ALL`,
   test('they come again after each --metric-interval', async (t) => {
     const { folder } = editedApp(t, { 'store/texts.mjs': SERVICE });
     const args = [...STORE, '--metric-interval', '50ms'];
-    const server = await startServer(null, { t, cwd: folder, args });
+    const server = await startHere(null, { t, cwd: folder, args });
     await eventually(
       () => (server.stderr().match(/CPUUtilization/g) ?? []).length >= 3,
       60_000,
@@ -143,7 +144,7 @@ load_models=ALL`,
   });
 
   test('with an app there are none unless they are asked for', async (t) => {
-    const server = await startServer(fixture('echoes.mjs'), { t });
+    const server = await startHere(fixture('echoes.mjs'), { t });
     await call(`${server.url}/`, '{}');
     assert.doesNotMatch(server.stderr(), /Requests2XX|CPUUtilization/);
     await server.stop();
@@ -152,7 +153,7 @@ load_models=ALL`,
   test("--metrics-mode prometheus adds TorchServe's names to a scrape, and writes no lines", async (t) => {
     const { folder } = editedApp(t, { 'store/texts.mjs': SERVICE });
     const args = [...STORE, '--metrics', '--metrics-mode', 'prometheus'];
-    const server = await startServer(null, { t, cwd: folder, args });
+    const server = await startHere(null, { t, cwd: folder, args });
     await server.until(({ models }) => models[0]?.state === 'ready');
     await call(`${server.url}/predictions/texts`, '"a"');
     const wanted = [

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { editedApp } from '../helpers/edited-app.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { call, startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { call, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -31,7 +32,7 @@ async function serveStore(t: TestContext, files: Readonly<Record<string, string>
   const stored = Object.entries(files).map(([path, text]) => [`store/${path}`, text] as const);
   const { folder } = editedApp(t, { 'store/.keep': '', ...Object.fromEntries(stored) });
   const args = ['--model-store', 'store', '--management-port', '0', '--drain-lag', '0s', '--models', 'all'];
-  return startServer(null, { args, cwd: folder, t });
+  return startHere(null, { args, cwd: folder, t });
 }
 
 const NO_CACHE = {
@@ -72,7 +73,7 @@ test(
   async (t) => {
     const { folder } = editedApp(t, { 'store/cats.mjs': FORMS.mortal });
     const args = ['--model-store', 'store', '--management-port', '0', '--models', 'all', '--access-log'];
-    const server = await startServer(null, { args, cwd: folder, t, expectedRestarts: 1 });
+    const server = await startHere(null, { args, cwd: folder, t, expectedRestarts: 1 });
     await server.untilPrinted(/worker cats\/0 is ready/);
     await server.untilPrinted('Model cats loaded.');
     const { headers } = await call(`${server.url}/predictions/cats`, '1');
@@ -226,7 +227,7 @@ test('a model that cannot start leaves the server up, and makes it Unhealthy', L
 test('with --on-crash-loop exit, a server whose only model cannot start ends', LIMIT, async (t) => {
   const { folder } = editedApp(t, { 'store/cats.mjs': BROKEN_SERVICE });
   const args = ['--model-store', 'store', '--models', 'all', '--on-crash-loop', 'exit'];
-  const server = await startServer(null, { args, cwd: folder, t });
+  const server = await startHere(null, { args, cwd: folder, t });
   assert.deepEqual(await server.ended, { code: 3, signal: null });
   assert.match(server.stderr(), /the weights are missing/);
 });

@@ -11,10 +11,11 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { zipOf } from '../helpers/archives.js';
 import { makeCertificate } from '../helpers/certificates.js';
-import { startManagedCommand, type ManagedCommand } from '../helpers/managed-command.js';
+import { startManagedCommand, startManagedHere, type ManagedCommand } from '../helpers/managed-command.js';
 import { needs } from '../helpers/needs.js';
 import { answerName } from '../helpers/own-names.js';
-import { call, eventually, runCommand, startServer, type StartOptions } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { call, eventually, runCommand, type StartOptions } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 const CODE = 'export const handle = (data) => data === null ? null : data.map(() => "meow");';
@@ -45,7 +46,7 @@ interface Downloader extends ManagedCommand {
 async function startDownloader(
   t: TestContext,
   allowed: string,
-  env: Readonly<Record<string, string>> = {},
+  env: Readonly<Record<string, string>> | null = null,
   options: StartOptions = {},
 ): Promise<Downloader> {
   const folder = mkdtempSync(join(tmpdir(), 'banana-downloads-'));
@@ -54,7 +55,9 @@ async function startDownloader(
   mkdirSync(temp);
   mkdirSync(store);
   const args = ['--allowed-urls', allowed, '--access-log', '--drain-lag', '0s'];
-  const command = await startManagedCommand(t, { ...options, args, env: { ...env, TMPDIR: temp } }, store);
+  // The variables are those that Node reads at its start.
+  const start = env === null ? startManagedHere : startManagedCommand;
+  const command = await start(t, { ...options, args, env: { ...env, TMPDIR: temp } }, store);
   const files = (): string[] => {
     try {
       const entries = readdirSync(temp, { recursive: true, withFileTypes: true });
@@ -304,7 +307,7 @@ test(
     const address = await open(t, site);
     const wanted = `here=http://${address}/m.mar#sha256=${SUM},http://${address}/gone.mar?token=s3cret`;
     const args = ['--models', wanted, '--allowed-urls', `http://${address}`, '--management-port', '0'];
-    const server = await startServer(null, { t, args });
+    const server = await startHere(null, { t, args });
     await server.until(({ state }) => state === 'ready');
     assert.equal((await call(`${server.url}/predictions/here`, '1')).text, 'meow');
     const said = `http://${address}/gone.mar: Failed to download model from: http://${address}/gone.mar, code: 404; it is left out`;

@@ -5,14 +5,8 @@ import { describe, test, type TestContext } from 'node:test';
 import { planServer } from '../../supervisor/plan/plan-server.js';
 import { editedApp } from '../helpers/edited-app.js';
 import type { Described } from '../helpers/managed-server.js';
-import {
-  call,
-  runCommand,
-  startServer,
-  type Answer,
-  type Server,
-  type StartOptions,
-} from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { call, runCommand, type Answer, type Server, type StartOptions } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -42,7 +36,7 @@ async function serveStore(
   options: StartOptions = {},
 ): Promise<Server> {
   const all = ['--model-store', 'store', '--management-port', '0', '--drain-lag', '0s', ...args];
-  const server = await startServer(null, { t, args: all, cwd: folder, ...options });
+  const server = await startHere(null, { t, args: all, cwd: folder, ...options });
   await server.untilPrinted(READY_LINE);
   await server.untilPrinted('the management API is on'); // its address, which `manage` reads
   return server;
@@ -286,7 +280,7 @@ describe('a server of an app with a model store', LIMIT, () => {
   test('has the models of the store beside its app', async (t) => {
     const folder = storeOf(t, { 'words.mjs': saying('words'), '../mine.mjs': saying('mine') });
     const args = ['--model-store', 'store', '--models', 'all', '--management-port', '0', '--drain-lag', '0s'];
-    const server = await startServer('./mine.mjs', { t, args, cwd: folder });
+    const server = await startHere('./mine.mjs', { t, args, cwd: folder });
     await server.until(({ state }) => state === 'ready');
     assert.deepEqual((await call(server.url, '{}')).json(), { who: 'mine' });
     assert.equal(await whoIs(server, 'words'), 'words');
@@ -313,7 +307,7 @@ test('the store and its models may stand in the config file and in the environme
   };
   const { folder: cwd, save } = editedApp(t, { 'banana.json': JSON.stringify(config) });
   save('banana.json', JSON.stringify({ ...config, modelStore: `${folder}/store` }));
-  const fromFile = await startServer(null, { t, cwd });
+  const fromFile = await startHere(null, { t, cwd });
   assert.deepEqual(await namesOf(fromFile), ['a', 'bees']);
   await fromFile.until(({ state }) => state === 'ready');
   await fromFile.stop();

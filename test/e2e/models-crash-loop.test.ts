@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
-import { eventually, startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { eventually } from '../helpers/server.js';
 
 /** More than the good model has workers. */
 const KILLS = 6;
@@ -18,7 +19,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await startServer(app('killable'), {
+      const server = await startHere(app('killable'), {
         t,
         env: cues.env,
         args: [

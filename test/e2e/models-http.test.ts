@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { shareHere } from '../helpers/shared-server.js';
-import { call, startServer, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { call, type Server } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -21,7 +22,7 @@ withOneRuntime(({ app }) => {
     let server: Server;
     before(async () => {
       const args = [...NAMED, '--name', 'main', '--access-log', '--log-format', 'json'];
-      server = await startServer(app('has-model-routes'), { args });
+      server = await startHere(app('has-model-routes'), { args });
       for (const name of ['main', 'echo', 'kinds'])
         await server.untilPrinted(new RegExp(`"model":"${name}".*ready|ready.*"model":"${name}"`));
     });

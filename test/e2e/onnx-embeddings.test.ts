@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ROOT, runCommand } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const TINY = `${ROOT}examples/fill-mask/models/bert-tiny`;
 
@@ -21,7 +21,7 @@ describe('a model of texts without code', { timeout: 240_000 }, () => {
   });
   after(() => rmSync(folder, { recursive: true }));
 
-  const shared = shareServer(folder, { args: ['--task', 'embedding'] });
+  const shared = shareHere(folder, { args: ['--task', 'embedding'] });
   const embed = async (
     input: unknown,
   ): Promise<{ status: number; vectors: number[][]; usage: unknown; param: unknown }> => {

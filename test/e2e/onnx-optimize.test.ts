@@ -17,7 +17,8 @@ import { ask } from '../helpers/ask.js';
 import { HEAVY_ROW, heavyModel } from '../helpers/heavy-model.js';
 import { managementOf } from '../helpers/managed-command.js';
 import { identity, writeOnnx } from '../helpers/onnx-model.js';
-import { CLI, runCommand, startServer, type RunningCommand, type Server } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { CLI, runCommand, type RunningCommand, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -65,7 +66,7 @@ describe('banana-serve optimize', LIMIT, () => {
   let first: { readonly model: string; readonly optimized: Ended };
   before(async () => {
     const model = writeOnnx(join(folder, 'm.onnx'), heavyModel());
-    const server = await startServer(model);
+    const server = await startHere(model);
     expected = await rowOf(server);
     await server.stop();
     first = { model, optimized: await ended(optimize(model)) };
@@ -86,7 +87,7 @@ describe('banana-serve optimize', LIMIT, () => {
       stdout,
       /^Wrote .*m\.onnx\.optimized\/\S+, 34 MB\. Each worker has \d+ MB of its own instead of \d+ MB\. Loading takes \d+ ms of CPU instead of \d+\.\n$/,
     );
-    const server = await startServer(model, { t, args: ['--workers', '2'] });
+    const server = await startHere(model, { t, args: ['--workers', '2'] });
     assert.ok(await sharesWeights(server));
     assert.deepEqual(await rowOf(server), expected);
     assert.doesNotMatch(server.stderr(), /WARN/);
@@ -100,7 +101,7 @@ describe('banana-serve optimize', LIMIT, () => {
     /** Starts one worker, whose memory becomes known, then three more. Resolves once all four were read. */
     const fourWorkers = async (budget: string): Promise<BudgetStatus> => {
       const args = ['--max-workers', '4', '--management-port', '0', '--memory-budget', budget];
-      const server = await startServer(first.model, { t, args });
+      const server = await startHere(first.model, { t, args });
       await server.until(({ memory }) => (memory?.startCosts[0]?.firstBytes ?? null) !== null);
       const management = await managementOf(server);
       assert.equal(
@@ -126,7 +127,7 @@ describe('banana-serve optimize', LIMIT, () => {
     const model = copyOfFirst(t);
     const [folder = ''] = graphsOf(model);
     flipByte(join(folder, 'weights.bin'), 5000);
-    const server = await startServer(model, { t });
+    const server = await startHere(model, { t });
     assert.equal(await sharesWeights(server), false);
     assert.deepEqual(await rowOf(server), expected);
     assert.match(
@@ -140,7 +141,7 @@ describe('banana-serve optimize', LIMIT, () => {
 
   test('a model that is replaced under --watch is not answered by the graph of the one before', async (t) => {
     const model = copyOfFirst(t);
-    const server = await startServer(model, { t, args: ['--watch'] });
+    const server = await startHere(model, { t, args: ['--watch'] });
     assert.ok(await sharesWeights(server));
     const [pid] = (await server.until(({ state }) => state === 'ready')).model.workers.map((one) => one.pid);
     writeOnnx(model, heavyModel(5));
@@ -158,7 +159,7 @@ describe('banana-serve optimize', LIMIT, () => {
       setTimeout(() => command.process.kill('SIGKILL'), ms);
       await command.ended;
     }
-    const server = await startServer(model, { t });
+    const server = await startHere(model, { t });
     assert.deepEqual(await rowOf(server), expected);
     assert.doesNotMatch(server.stderr(), /damaged|cannot be/);
     await server.stop();
@@ -201,7 +202,7 @@ describe('banana-serve optimize', LIMIT, () => {
     const env = { XDG_CACHE_HOME: join(folder, 'cache') };
     const { stdout, stderr } = await ended(runCommand(['optimize', model], { env }));
     assert.match(stdout, /^Wrote .*cache\/banana-serve\/onnx\//, stderr);
-    const server = await startServer(model, { t, env });
+    const server = await startHere(model, { t, env });
     assert.ok(await sharesWeights(server));
     await server.stop();
   });

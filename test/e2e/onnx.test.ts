@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { pack, unpack, Unpackr } from 'msgpackr';
 import { ask, errorOf } from '../helpers/ask.js';
 import { identity, writeOnnx, type OnnxModel } from '../helpers/onnx-model.js';
-import { startManagedCommand } from '../helpers/managed-command.js';
+import { startManagedHere } from '../helpers/managed-command.js';
 import { startHere } from '../helpers/here.js';
 import { ROOT, call, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
@@ -308,7 +308,7 @@ describe('other ways to name a model', LIMIT, () => {
     };
     addVersion('1', identity('FP32'));
     addVersion('2', SUM);
-    const { server, management } = await startManagedCommand(t, { cwd: ROOT }, store);
+    const { server, management } = await startManagedHere(t, { cwd: ROOT }, store);
     const register = 'POST /models?url=m&initial_workers=1&synchronous=true';
     assert.equal(await management.said(register), '200 Workers scaled');
     assert.deepEqual((await management.infer('m', { a: [1, 2], b: [3, 4] })).json(), { sum: [4, 6] });

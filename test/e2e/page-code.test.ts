@@ -14,7 +14,7 @@ import {
 import { needs } from '../helpers/needs.js';
 import { run } from '../helpers/packed.js';
 import { ROOT, fixture } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 const KEY = 'the-key';
@@ -58,7 +58,7 @@ const ROWS: Readonly<Record<string, Row>> = {
 
 describe('a call as code', () => {
   const args = ['--model', `kinds=${fixture('kinds-of-answers.mjs')}`, '--api-key', KEY];
-  const shared = shareServer(`${ROOT}examples/digits/app.ts`, { key: KEY, args });
+  const shared = shareHere(`${ROOT}examples/digits/app.ts`, { args });
   const folder = mkdtempSync(join(tmpdir(), 'banana-code-'));
   copyFileSync(`${ROOT}examples/digits/png/3-row8.png`, join(folder, PNG.name));
   after(() => rmSync(folder, { recursive: true, force: true }));

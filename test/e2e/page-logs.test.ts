@@ -6,7 +6,7 @@ import { assertAccessible, assertFits, shareBrowser } from '../helpers/browser.j
 import { editedApp } from '../helpers/edited-app.js';
 import { holdPort } from '../helpers/held-port.js';
 import { needs } from '../helpers/needs.js';
-import { startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
 
 const LIMIT = { timeout: 240_000 };
 const KEY = 's3cret-management';
@@ -45,7 +45,7 @@ describe('the page', { skip: needs('chromium') }, () => {
         port,
       ];
       const args = [...both, '--model-store', 'store', '--management-key', KEY];
-      const server = await startServer('app.mjs', { t, args, cwd: folder, isAddressGiven: true });
+      const server = await startHere('app.mjs', { t, args, cwd: folder, isAddressGiven: true });
       await browser.visit(server.url, { expected: [/status of (?:500|401)/] }, async (page) => {
         await callInVain(page);
         await readItsLines(page);

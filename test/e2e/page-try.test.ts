@@ -6,7 +6,7 @@ import type { Locator, Page } from 'playwright-core';
 import { assertAccessible, assertFits, shareBrowser } from '../helpers/browser.js';
 import { needs } from '../helpers/needs.js';
 import { ROOT, fixture } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 const THREE = `${ROOT}examples/digits/png/3-row8.png`;
@@ -28,7 +28,7 @@ describe('trying a server', { skip: needs('chromium') }, () => {
     `schemas=${fixture('schemas.mjs')}`,
   ];
   const args = models.flatMap((model) => ['--model', model]);
-  const shared = shareServer(`${ROOT}examples/digits/app.ts`, { args });
+  const shared = shareHere(`${ROOT}examples/digits/app.ts`, { args });
 
   test('the address in the banner gives an answer after one click', LIMIT, async () => {
     const [, address = ''] = / on (http:\S+)/.exec(shared.server.stderr()) ?? [];

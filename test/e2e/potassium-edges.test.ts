@@ -8,7 +8,8 @@ import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
-import { eventually, ROOT, runCommand, startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { eventually, ROOT, runCommand } from '../helpers/server.js';
 import { shareHere } from '../helpers/shared-server.js';
 import { spawn } from 'node:child_process';
 
@@ -110,7 +111,7 @@ withEachRuntime(({ app }) => {
       const fixture = app('potassium-configured');
       const path = join(ownFolder(t), basename(fixture));
       copyFileSync(fixture, path);
-      const server = await startServer(path, { t });
+      const server = await startHere(path, { t });
       assert.equal((await ask(server, {})).status, 504);
       await server.stop();
       assert.match(server.stdout(), /shutdown ran/);
@@ -123,7 +124,7 @@ withOneRuntime(({ app }) => {
     const cues = makeCues(t);
     cues.give('init may not end');
     const args = ['--workers', '3', '--spawn-concurrency', '3'];
-    const server = await startServer(app('potassium-edges'), { t, args, env: cues.env });
+    const server = await startHere(app('potassium-edges'), { t, args, env: cues.env });
     const id = await startJob(server, '/ran', {});
     for (const n of [0, 1, 2]) await cues.untilNoted(`loaded ${n}`);
     for (const n of [0, 1, 2]) {

@@ -12,7 +12,7 @@ import { needs } from '../helpers/needs.js';
 import { post, untilPotassium } from '../helpers/potassium.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { ROOT, eventually, fixture, isAlive, runCommand, type RunningCommand } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareHere } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -28,7 +28,7 @@ withEachRuntime((runtime) => {
       ...(language === 'TypeScript' && { functions: fixture('functions-serve.ts') }),
     };
     const args = Object.entries(models).flatMap(([name, app]) => ['--model', `${name}=${app}`]);
-    const shared = shareServer(path, { cwd: folder, args, env: { TEST_PORT: '1' } });
+    const shared = shareHere(path, { cwd: folder, args, env: { TEST_PORT: '1' } });
 
     test('serves an app that does not call itself app', async () => {
       const { server } = shared;

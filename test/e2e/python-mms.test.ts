@@ -5,9 +5,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { tgzOf, zipOf, type PackedEntry } from '../helpers/archives.js';
-import { startManagedCommand, workerProcesses } from '../helpers/managed-command.js';
+import { startManagedHere, workerProcesses } from '../helpers/managed-command.js';
 import { needs } from '../helpers/needs.js';
-import { CLI, call, eventually, isAlive, startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { CLI, call, eventually, isAlive } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 240_000, skip: needs('python3') };
@@ -218,7 +219,7 @@ test('a model store with handlers in Python', LIMIT, async (t) => {
   writeFileSync(join(store, 'net.mar'), await zipOf(TORCH));
   writeFileSync(join(store, 'mnist.mar'), await zipOf(MNIST));
   const args = ['--drain-lag', '0s', '--models', 'net.mar'];
-  const { server, management } = await startManagedCommand(t, { args }, store);
+  const { server, management } = await startManagedHere(t, { args }, store);
   const register = (query: string): Promise<string> =>
     management.said(`POST /models?${query}&initial_workers=1`);
   await server.until(({ state }) => state === 'ready');
@@ -332,7 +333,7 @@ test('a handler in Python is packed and served as it is', LIMIT, async (t) => {
     'service:handle',
   ];
   execFileSync(process.execPath, [CLI, 'archive', ...about, '--export-path', folder]);
-  const { server, management } = await startManagedCommand(t, { args: ['--models', 'all'] }, folder);
+  const { server, management } = await startManagedHere(t, { args: ['--models', 'all'] }, folder);
   await server.until(({ state }) => state === 'ready');
   assert.equal((await management.infer('twin')).json<Batch>().size, 1);
   await server.stop();
@@ -342,7 +343,7 @@ test('a service in Python is served by its file, on every path', LIMIT, async (t
   const folder = appFolder(t, {
     'twin.py': `${TWIN}\nconfig = {"batch_size": 2, "max_batch_delay": "30s"}\n`,
   });
-  const server = await startServer(join(folder, 'twin.py'), { t });
+  const server = await startHere(join(folder, 'twin.py'), { t });
   const answers = await Promise.all(['/predictions/twin', '/'].map((path) => call(server.url + path, '{}')));
   assert.deepEqual(
     answers.map((answer) => answer.json<Batch>().size),
@@ -366,7 +367,7 @@ test(
   LIMIT,
   async (t) => {
     const folder = appFolder(t, { 'lines.py': READS_ITSELF });
-    const server = await startServer(join(folder, 'lines.py'), { t });
+    const server = await startHere(join(folder, 'lines.py'), { t });
     const answer = await call(`${server.url}/predictions/lines`, '{"a":1}\n{"a":2}');
     assert.deepEqual([answer.status, answer.json()], [200, ['{"a":1}', '{"a":2}']]);
     await server.stop();
@@ -384,7 +385,7 @@ test('a mistake in a handler in Python is reported when a worker starts', LIMIT,
   const files = MISTAKES.map(([, source], i) => [`m${i}/service.py`, source] as const);
   const unfit = ['big/service.py', 'def handle(data, context): raise MemoryError'] as const;
   const store = appFolder(t, Object.fromEntries([...files, unfit]));
-  const { server, management } = await startManagedCommand(t, { args: ['--drain-lag', '0s'] }, store);
+  const { server, management } = await startManagedHere(t, { args: ['--drain-lag', '0s'] }, store);
   for (const [i, [what, , said]] of MISTAKES.entries())
     await t.test(what, async () => {
       assert.equal(await management.said(`POST /models?url=m${i}`), `200 Model "m${i}" registered`);

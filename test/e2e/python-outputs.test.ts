@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Unpackr } from 'msgpackr';
 import { needs } from '../helpers/needs.js';
-import { ROOT, call, startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT, call } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -13,7 +14,7 @@ test(
   'arrays and scalars of numpy are JSON, and MessagePack',
   { ...LIMIT, skip: needs('python3-numpy') },
   async (t) => {
-    const server = await startServer(`${ROOT}test/fixtures/python-apps/answers.py`, {
+    const server = await startHere(`${ROOT}test/fixtures/python-apps/answers.py`, {
       t,
       args: ['--python', '/usr/bin/python3'],
     });

@@ -9,6 +9,7 @@ import { BOUND_BY_MODES, boundByModes } from '../helpers/bound-by-modes.js';
 import { editedApp, type EditedApp } from '../helpers/edited-app.js';
 import { startManagedCommand } from '../helpers/managed-command.js';
 import { needs } from '../helpers/needs.js';
+import { startHere } from '../helpers/here.js';
 import { call, eventually, isAlive, runCommand, startServer, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
@@ -67,7 +68,7 @@ def inference(numbers):
     return list(pool.map(double, numbers))
 `,
     });
-    const server = await startServer('app.py', { t, cwd: app.folder });
+    const server = await startHere('app.py', { t, cwd: app.folder });
     assert.equal((await call(server.url, '[1, 2]')).text, '[2,4]');
     await server.stop('SIGTERM');
     assert.match(server.stderr(), /worker 0 has stopped \(exit code 0\)/);
@@ -81,7 +82,7 @@ def inference(numbers):
       'struct.py': shadow,
       'faulthandler.py': shadow,
     });
-    const server = await startServer('json.py', { t, cwd: app.folder, env: { PYTHONPATH: '.' } });
+    const server = await startHere('json.py', { t, cwd: app.folder, env: { PYTHONPATH: '.' } });
     assert.equal((await call(server.url, '{}')).text, '"__mp_main__"');
     await server.stop();
   });
@@ -114,7 +115,7 @@ def inference(numbers):
     app.save('banana.json', JSON.stringify({ models: { b: { app: './b.py', python: 'given/bin/python' } } }));
     const active = makeEnvironment(app, 'active');
     const env = { ...NO_ENVIRONMENT, VIRTUAL_ENV: app.path('active'), MKL_NUM_THREADS: '7' };
-    const server = await startServer('./a.py', { t, cwd: app.folder, env, args: ['--gpus', 'none'] });
+    const server = await startHere('./a.py', { t, cwd: app.folder, env, args: ['--gpus', 'none'] });
     const [a, b] = [await told(server), await told(server, '/models/b/')];
     assert.deepEqual([a.executable, b.executable], [active, given]);
     const share = /\((\d+) threads? each\)/.exec(server.stderr())?.[1];
@@ -213,7 +214,7 @@ describe('an app in Python, and what is around it', OPTIONS, () => {
     makeEnvironment(app, '.venv');
     const files = (): string[] => readdirSync(app.folder, { recursive: true, encoding: 'utf8' });
     const before = files();
-    const server = await startServer('./app.py', {
+    const server = await startHere('./app.py', {
       t,
       cwd: app.folder,
       env: { ...NO_ENVIRONMENT, PYTHONDONTWRITEBYTECODE: undefined, PYTHONPYCACHEPREFIX: undefined },
@@ -231,7 +232,7 @@ describe('an app in Python, and what is around it', OPTIONS, () => {
     chmodSync(app.path('bin/python3'), 0o755);
     const env = { ...NO_ENVIRONMENT, PATH: `${app.path('bin')}:${process.env['PATH'] ?? ''}` };
     const args = ['--workers', '2'];
-    const server = await startServer('./app.py', { t, cwd: app.folder, env, args, expectedRestarts: 1 });
+    const server = await startHere('./app.py', { t, cwd: app.folder, env, args, expectedRestarts: 1 });
     const { model } = await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
     process.kill(model.workers[0]?.pid as number, 'SIGKILL');
     await server.until(({ model: { workers } }) =>

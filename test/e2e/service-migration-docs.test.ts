@@ -7,7 +7,8 @@ import { promisify } from 'node:util';
 import { OPTIONS } from '../../supervisor/options/table.js';
 import { editedApp } from '../helpers/edited-app.js';
 import { needs } from '../helpers/needs.js';
-import { ROOT, startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { ROOT } from '../helpers/server.js';
 
 const PAGE = readFileSync(`${ROOT}docs/from-multi-model-server.md`, 'utf8');
 const MODEL = /`(models\/[\w.]+)`[^\n]*\n\n```(?:ts|python)\n(.*?)```/gs;
@@ -31,7 +32,7 @@ test(
     const [[, command = ''] = []] = blocks(COMMAND, /^ {4}banana-serve/gm);
     const { folder } = editedApp(t, Object.fromEntries(models) as Record<string, string>);
     const args = [...command.split(' '), '--management-port', '0'];
-    const server = await startServer(null, { args, cwd: folder, t });
+    const server = await startHere(null, { args, cwd: folder, t });
     await server.until(({ state }) => state === 'ready');
     await server.untilPrinted('Model server started.');
     await server.untilPrinted('the management API is on');

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
-import { call, ROOT, startServer } from '../helpers/server.js';
+import { startHere } from '../helpers/here.js';
+import { call, ROOT } from '../helpers/server.js';
 
 /** An app that keeps its input in the store at this path. */
 const APPS: Readonly<Record<Language, readonly [file: string, text: (path: string) => string]>> = {
@@ -54,12 +55,12 @@ withEachRuntime(({ language }) => {
       writeFileSync(app, text(path));
       const ask = async (url: string, key: string, value?: string): Promise<unknown> =>
         (await call(url, JSON.stringify({ key, value }))).json();
-      const before = await startServer(app, { t });
+      const before = await startHere(app, { t });
       for (let i = 0; i < 20; i += 1) await ask(before.url, `key ${i}`, 'x'.repeat(10_000));
       await before.stop();
       truncateSync(path, 9000);
 
-      const server = await startServer(app, { t });
+      const server = await startHere(app, { t });
       assert.equal(await ask(server.url, 'key 1'), null);
       assert.equal(await ask(server.url, 'key 1', 'new'), 'new');
       const aside = readdirSync(folder).find((name) => /^store\.sqlite3\.damaged-\d+$/.test(name)) ?? '';

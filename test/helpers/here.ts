@@ -20,6 +20,7 @@ export async function startHere(
   app: string | null,
   options: Omit<StartOptions, 'command' | 'key'> = {},
 ): Promise<Server> {
+  assert.ok(!('command' in options), 'a server in this process has no command of its own');
   const { t, args = [], env = {}, cwd = ROOT, expectedRestarts = 0, isAddressGiven = false } = options;
   const flags = [...(isAddressGiven ? [] : FREE_PORT), ...args];
   const [out, err] = [new PassThrough(), new PassThrough()];

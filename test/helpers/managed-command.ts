@@ -1,7 +1,8 @@
-/** The real command, serving a model store, whose models are managed over HTTP. */
+/** A model store, served by the real command or in the process of the test, whose models are managed over HTTP. */
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import type { TestContext } from 'node:test';
+import { startHere } from './here.js';
 import { Management } from './managed-server.js';
 import { ROOT, isAlive, startServer, type Server, type StartOptions } from './server.js';
 
@@ -16,9 +17,22 @@ export async function startManagedCommand(
   options: StartOptions = {},
   store = `${ROOT}test/fixtures/apps`,
 ): Promise<ManagedCommand> {
-  const args = ['--model-store', store, '--management-port', '0', ...(options.args ?? [])];
-  const server = await startServer(null, { ...options, t, args });
+  const server = await startServer(null, { ...options, t, args: argsOf(options, store) });
   return { server, management: await managementOf(server) };
+}
+
+/** As `startManagedCommand`, in the process of the test. */
+export async function startManagedHere(
+  t: TestContext,
+  options: Omit<StartOptions, 'command' | 'key'>,
+  store: string,
+): Promise<ManagedCommand> {
+  const server = await startHere(null, { ...options, t, args: argsOf(options, store) });
+  return { server, management: await managementOf(server) };
+}
+
+function argsOf({ args = [] }: StartOptions, store: string): string[] {
+  return ['--model-store', store, '--management-port', '0', ...args];
 }
 
 /** The two listeners of a server that was started with `--management-port`. */
