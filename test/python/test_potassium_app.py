@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any, List
 
 from banana_worker.adapters.potassium_app import from_potassium_app
-from banana_worker.in_worker import AppImport
+from banana_worker.in_worker import served_by
 from banana_worker.protocol.messages import Call
 from banana_worker.reply.answer import WholeAnswer, answer_of
 from banana_worker.run.call_context import CallContext, InitContext, WorkerInfo
@@ -87,10 +87,12 @@ class FindingTest(unittest.TestCase):
         app = Potassium("x")
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            with AppImport() as importing:
+
+            def execute() -> None:
                 app.serve("0.0.0.0", port=8000)
                 self.fail("the lines behind it ran")
-        self.assertIs(importing.served, app)
+
+            self.assertIs(served_by(execute), app)
         self.assertRegex(str(said[0].message), "ignores its arguments")
         with self.assertRaisesRegex(RuntimeError, "banana-serve app.py"):
             app.serve()

@@ -124,7 +124,9 @@ class EveryBackendTest(StoreTest):
             later, ticks = time.time() + 2, time.monotonic() + 20
             with mock.patch("time.time", lambda: later), mock.patch("time.monotonic", lambda: ticks):
                 store.set("last", 1)
-            self.assertEqual(len(held), 1)
+            rows = "SELECT * FROM entries"
+            entries = held._entries if backend == "memory" else held._run(lambda db: db.execute(rows).fetchall())
+            self.assertEqual(len(entries), 1)
 
     def test_pickle_and_msgpack_keep_values_that_json_cannot(self) -> None:
         for encoding, value in (("pickle", {1: {2, 3}}), ("msgpack", {"bytes": b"\x00\xff"})):

@@ -4,7 +4,7 @@ is meant."""
 from __future__ import annotations
 
 import sys
-from typing import Optional, Type
+from typing import Callable, List, Optional
 
 
 class ServedHere(BaseException):
@@ -12,26 +12,22 @@ class ServedHere(BaseException):
     Exception` does not stop it."""
 
 
-class AppImport:
-    """The import of an app's file, as a `with` statement around it; at `app.serve()` the statement ends without an
-    error."""
-
-    def __init__(self) -> None:
-        self.served: Optional[object] = None
-        """The app that called `serve`; None if no app did."""
-
-    def __enter__(self) -> AppImport:
-        global _current
-        _current = self
-        return self
-
-    def __exit__(self, kind: Optional[Type[BaseException]], *_: object) -> bool:
-        global _current
-        _current = None
-        return kind is not None and issubclass(kind, ServedHere)
+# The apps that have called `serve` in the file that a worker imports now; None while it imports none.
+_served: Optional[List[object]] = None
 
 
-_current: Optional[AppImport] = None
+def served_by(execute: Callable[[], None]) -> Optional[object]:
+    """Runs the import of an app's file, up to its end or to `app.serve()`. Returns the first app that called `serve`; None if
+    no app did."""
+    global _served
+    served = _served = []
+    try:
+        execute()
+    except ServedHere:
+        pass
+    finally:
+        _served = None
+    return served[0] if served else None
 
 
 def is_started_by_app() -> bool:
@@ -47,8 +43,7 @@ def is_started_by_app() -> bool:
 def serve_in_worker(app: object) -> None:
     """Hands the app to the worker that imports its file, by raising ServedHere. Does nothing if no worker imports
     it."""
-    if _current is None:
+    if _served is None:
         return
-    if _current.served is None:
-        _current.served = app
+    _served.append(app)
     raise ServedHere

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from banana_worker.adapters.functions import is_generator_function
 from banana_worker.failures.sentences import kind_of
+from banana_worker.failures.thrown import is_whole
 from banana_worker.protocol.tables import MAX_CONCURRENCY, MODEL_OPTIONS, TASKS
 from banana_worker.protocol.messages import Route
 from banana_worker.run.loaded_app import Description, LoadedApp, repeat_options
@@ -76,7 +77,7 @@ def _camel_case(name: str) -> str:
 def concurrency_of(config: Mapping[str, Any]) -> int:
     """Calls that the app takes at the same time. @raises TypeError"""
     given = config.get("concurrency", 1)
-    if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= MAX_CONCURRENCY:
+    if is_whole(given, 1, MAX_CONCURRENCY):
         return given
     raise TypeError("`config`: concurrency must be a whole number from 1 to %d" % MAX_CONCURRENCY)
 

@@ -9,7 +9,7 @@ from banana_worker.failures.app_function import traceback_or_place
 from banana_worker.failures.invalid_input import inputs_of, invalid_input_of, issues_within
 from banana_worker.failures.outlook import is_out_of_memory
 from banana_worker.failures.sentences import kind_of
-from banana_worker.failures.thrown import class_names, is_a
+from banana_worker.failures.thrown import class_names, is_a, is_whole
 from banana_worker.protocol.errors import ServeError
 
 
@@ -20,7 +20,7 @@ class HttpError(Exception):
     def __init__(self, status: int, message: str = "", *, issues: Sequence[Tuple[Sequence[object], str]] = ()) -> None:
         """`status`: 400 to 599. `issues`: path and message of each wrong value in the input, which the client gets in a
         list. @raises ValueError for another number; TypeError for a message that is not text"""
-        if not is_error_status(status):
+        if not is_whole(status, 400, 599):
             raise ValueError(f"HttpError(status, message): {status!r} is not a status from 400 to 599")
         if not isinstance(message, str):
             cure = "for a body of your own, write `return Response(json=..., status=...)`"
@@ -36,11 +36,6 @@ class HttpError(Exception):
 
 # The name in tracebacks, and for pickle.
 HttpError.__module__ = "banana_serve"
-
-
-def is_error_status(status: object) -> bool:
-    """Whether an app may refuse a call with it."""
-    return isinstance(status, int) and not isinstance(status, bool) and 400 <= status <= 599
 
 
 def failure_of(thrown: BaseException, function: Any = None, input: Any = None) -> ServeError:
@@ -69,7 +64,7 @@ def _failure_for_client(thrown: BaseException, detail: str) -> Optional[ServeErr
 
 def _http_failure(thrown: HttpError, detail: str) -> Optional[ServeError]:
     """None if the app has changed the status to one that is not an error's."""
-    if not is_error_status(thrown.status):
+    if not is_whole(thrown.status, 400, 599):
         return None
     message, issues = str.__str__(thrown.message), issues_within(thrown.issues)
     return ServeError("SERVE_HTTP_ERROR", message, detail, int(thrown.status), issues=issues)
@@ -79,6 +74,6 @@ def _prediction_failure(thrown: BaseException, detail: str) -> ServeError:
     """Keeps the message, which the app has written for its client. Raises if reading the exception's attributes
     does."""
     code = getattr(thrown, "error_code", 500)
-    status = int(code) if is_error_status(code) else 500
+    status = int(code) if is_whole(code, 400, 599) else 500
     message = str.__str__(str(getattr(thrown, "message", "") or thrown))
     return ServeError("SERVE_INFERENCE_FAILED", message, detail, status, "prediction")

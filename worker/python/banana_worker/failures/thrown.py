@@ -11,6 +11,11 @@ def is_a(value: object, *classes: type) -> bool:
     return issubclass(type(value), classes)
 
 
+def is_whole(value: Any, least: int, most: int) -> bool:
+    """Whether it is a whole number in these bounds, and no bool, which Python counts as one."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
 def text_of(thrown: object) -> Optional[str]:
     """Its text, as a plain `str`; None if it cannot be shown."""
     try:

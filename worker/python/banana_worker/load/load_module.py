@@ -14,7 +14,7 @@ import warnings
 from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 from banana_worker.failures.stack_frame import is_own
-from banana_worker.in_worker import AppImport
+from banana_worker.in_worker import served_by
 from banana_worker.load.explain_load_error import StartFailure, explain_import_error
 from banana_worker.load.explain_missing_app import missing_inference
 from banana_worker.load.missing_module import FOLDER_PACKAGE
@@ -42,14 +42,13 @@ def load_module(spec: StartSpec) -> Imported:
     """@raises StartFailure, SystemExit"""
     module = make_module(spec.app, None if spec.service is None else spec.service.model_dir)
     try:
-        with AppImport() as importing:
-            execute(module)
+        served = served_by(lambda: execute(module))
         check_is_worker(None)
     except BaseException as thrown:
         if descriptors.in_fork():
             check_is_worker(thrown)
         raise explain_import_error(spec.app, thrown) from thrown
-    return Imported(spec.app, module, importing.served, lambda: missing_inference(spec.app, module))
+    return Imported(spec.app, module, served, lambda: missing_inference(spec.app, module))
 
 
 # The servers whose packages ours stand in for.

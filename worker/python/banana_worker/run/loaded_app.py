@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, TYPE_CHECKING
 
+from banana_worker.failures.thrown import is_whole
 from banana_worker.formats.read_input import InputWishes, NO_WISHES
 from banana_worker.protocol.messages import Metric, Route, StartSpec
 from banana_worker.values.tensor import Signature
@@ -105,13 +106,11 @@ class RepeatOptions(NamedTuple):
     attempts: Optional[int] = None
 
 
-def repeat_options(repeatable: object, attempts: object, where: str) -> RepeatOptions:
+def repeat_options(repeatable: object, attempts: Any, where: str) -> RepeatOptions:
     """@raises TypeError if one of them has a wrong value; `where` names the place of the option"""
     if repeatable is not None and not isinstance(repeatable, bool):
         raise TypeError("%s: repeatable must be True or False" % where)
-    if attempts is not None and (
-        isinstance(attempts, bool) or not isinstance(attempts, int) or not 1 <= attempts <= _MOST_ATTEMPTS
-    ):
+    if attempts is not None and not is_whole(attempts, 1, _MOST_ATTEMPTS):
         raise TypeError("%s: attempts must be a whole number from 1 to %d" % (where, _MOST_ATTEMPTS))
     return RepeatOptions(repeatable, attempts)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any, Callable, Dict, Optional
 
+from banana_worker.failures.thrown import is_whole
 from banana_worker.process import descriptors
 from banana_worker.process.channel import Channel
 from banana_worker.process.waits import Waits
@@ -73,7 +74,7 @@ def check_webhook(url: str, body: bytes, timeout_ms: Any, retries: Any) -> None:
 
 
 def _check_whole(name: str, value: Any, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+    if not is_whole(value, least, most):
         raise ValueError("the %s of a webhook must be a whole number from %d to %d" % (name, least, most))
 
 

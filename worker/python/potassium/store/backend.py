@@ -92,7 +92,3 @@ class MemoryBackend(Backend):
         """Removes expired values. The lock is held."""
         now = time.time()
         self._entries = {key: entry for key, entry in self._entries.items() if entry[1] > now}
-
-    def __len__(self) -> int:
-        """Number of values held, including expired ones that are not yet removed."""
-        return len(self._entries)

@@ -67,10 +67,6 @@ class LocalBackend(Backend):
             )
         )
 
-    def __len__(self) -> int:
-        """Number of values held, including expired ones that are not yet removed."""
-        return self._run(lambda db: db.execute("SELECT count(*) FROM entries").fetchone())[0]
-
     def forget_connection(self) -> None:
         """For a forked child: the connection is its parent's, which goes on with it, and must not be closed here."""
         if self._connection is not None:
