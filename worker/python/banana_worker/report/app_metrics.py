@@ -10,7 +10,7 @@ from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, Optional
 from banana_worker.process import descriptors
 from banana_worker.process.channel import Channel
 from banana_worker.protocol.messages import Metric
-from banana_worker.report.metric_rules import metric_error, number_of
+from banana_worker.report.metric_rules import check_metric, number_of
 
 
 Labels = Mapping[str, Union[str, int, float, bool]]
@@ -60,9 +60,7 @@ class OwnMetrics:
     def _measure(self, kind: str, name: str, given_value: Any, given: Optional[Labels]) -> None:
         value = number_of(given_value)
         labels = {} if given is None else given
-        error = metric_error(kind, name, value, labels, self._kinds)
-        if error is not None:
-            raise error
+        check_metric(kind, name, value, labels, self._kinds)
         dimensions = "\n".join("%s\n%s" % (label, _label_text(labels[label])) for label in sorted(labels))
         if descriptors.in_fork():
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping
 
 _MOST_METRICS = 100
 _MOST_LABELS = 10
@@ -16,26 +16,25 @@ _TAKEN_LABELS = ("model", "version", "worker", "le", "quantile")
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*\Z")
 
 
-def metric_error(
-    kind: str, name: Any, value: Any, labels: Mapping[str, Any], kinds: Dict[str, str]
-) -> Optional[Exception]:
-    """`kinds`: the kinds of the metrics so far, by name. Returns None if the metric is allowed."""
+def check_metric(kind: str, name: Any, value: Any, labels: Mapping[str, Any], kinds: Dict[str, str]) -> None:
+    """`kinds`: the kinds of the metrics so far, by name. @raises TypeError, ValueError"""
     known = kinds.get(name) if isinstance(name, str) else None
     if known is None:
         problem = _name_problem(name)
         if problem:
-            return TypeError("metric %s: %s" % (_shown(name), problem))
+            raise TypeError("metric %s: %s" % (_shown(name), problem))
         if len(kinds) >= _MOST_METRICS:
             text = "metric %s: an app may have %d metrics; use labels for values that differ from call to call"
-            return ValueError(text % (_shown(name), _MOST_METRICS))
+            raise ValueError(text % (_shown(name), _MOST_METRICS))
     elif known != kind:
-        return TypeError("metric %s: it is a %s, not a %s; use another name" % (_shown(name), known, kind))
+        raise TypeError("metric %s: it is a %s, not a %s; use another name" % (_shown(name), known, kind))
     if not is_finite(value):
-        return TypeError("metric %s: its value is not a finite number, but %s" % (_shown(name), _shown(value)))
+        raise TypeError("metric %s: its value is not a finite number, but %s" % (_shown(name), _shown(value)))
     if kind == "counter" and value < 0:
-        return ValueError("metric %s: a counter cannot fall: %s is below 0" % (_shown(name), value))
+        raise ValueError("metric %s: a counter cannot fall: %s is below 0" % (_shown(name), value))
     problem = _labels_problem(labels)
-    return TypeError("metric %s: %s" % (_shown(name), problem)) if problem else None
+    if problem:
+        raise TypeError("metric %s: %s" % (_shown(name), problem))
 
 
 def number_of(value: Any) -> Any:

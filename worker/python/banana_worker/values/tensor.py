@@ -54,7 +54,7 @@ class Tensor:
         self.datatype = datatype
         self.shape: Tuple[int, ...] = tuple(shape)
         self.data: Any = _strings(data) if datatype == "BYTES" else _elements(datatype, data)
-        count = element_count(shape)
+        count = math.prod(shape)
         if len(self.data) != count:
             raise _wrong(f"the shape {shown(shape)} has {count} {plural(count)}, but data has {len(self.data)}")
 
@@ -133,13 +133,9 @@ def problem_of_shape(shape: object) -> Optional[str]:
     for size in shape:
         if type(size) is not int or size < 0:
             return f"the shape must have whole numbers from 0, not {shown(size)}"
-    if element_count([size for size in shape if size > 0]) > _MAX_COUNT:
+    if math.prod([size for size in shape if size > 0]) > _MAX_COUNT:
         return f"the shape {shown(shape)} has more elements than can be counted"
     return None
-
-
-def element_count(shape: Sequence[int]) -> int:
-    return math.prod(shape)
 
 
 def plural(count: int) -> str:

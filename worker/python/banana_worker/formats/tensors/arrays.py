@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any, Optional, Union
 
 from banana_worker.values.array_values import on_cpu
-from banana_worker.values.tensor import FORMATS, Tensor, element_count, elements_of
+from banana_worker.values.tensor import FORMATS, Tensor, elements_of
 
 
 def for_app(tensor: Tensor) -> Any:
@@ -67,7 +68,7 @@ def tensor_of_array(array: Any) -> Union[Tensor, str]:
     datatype = "BF16" if name == "bfloat16" else name.upper().replace("FLOAT", "FP")
     if datatype not in FORMATS:
         return f"an array of {name} is not a tensor; convert it, such as with astype('float32')"
-    if element_count(shape) == 0:
+    if math.prod(shape) == 0:
         return Tensor(datatype, shape, b"" if datatype != "UINT8" else memoryview(b""))
     whole = numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
     return Tensor(datatype, shape, elements_of(datatype, whole.reshape(-1).view("uint8")))

@@ -11,7 +11,7 @@ from array import array
 from itertools import chain
 from typing import Any, Callable, List, Sequence, Union
 
-from banana_worker.values.tensor import FORMATS, Tensor, element_count, elements_of, plural, shown, size_of
+from banana_worker.values.tensor import FORMATS, Tensor, elements_of, plural, shown, size_of
 
 # Makes the error of an input or an output; the text goes on after its name, such as `Input "x"`.
 Refuse = Callable[[str], Exception]
@@ -39,7 +39,7 @@ def tensor_of_list(datatype: str, shape: Sequence[int], data: object, refuse: Re
 
 
 def _flat(data: Sequence[Any], shape: Sequence[int], refuse: Refuse) -> Sequence[Any]:
-    count = element_count(shape)
+    count = math.prod(shape)
     if len(shape) < 2 or not data or not isinstance(data[0], (list, tuple)):
         if len(data) != count:
             raise refuse(f"the shape {shown(shape)} has {count} {plural(count)}, but data has {len(data)}")
@@ -189,7 +189,7 @@ _LENGTH = struct.Struct("<I")
 def tensor_of_bytes(datatype: str, shape: Sequence[int], data: memoryview, refuse: Refuse) -> Tensor:
     """A tensor of a checked shape from its bytes. They are copied once: a body cannot be written to, and elements need
     not be aligned in it. @raises the error of `refuse`"""
-    count = element_count(shape)
+    count = math.prod(shape)
     if datatype == "BYTES":
         return Tensor(datatype, shape, _read_strings(data, shape, count, refuse))
     size = size_of(datatype)

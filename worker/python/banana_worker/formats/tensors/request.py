@@ -4,6 +4,7 @@ app checks them, or says all of a body without JSON."""
 from __future__ import annotations
 
 import json
+import math
 import struct
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
@@ -16,7 +17,6 @@ from banana_worker.values.tensor import (
     Signature,
     Tensor,
     TensorSpec,
-    element_count,
     problem_of_shape,
     shown,
     size_of,
@@ -143,7 +143,7 @@ class _RequestReader:
 
 
 def _problem_of_empty_shape(shape: List[int]) -> Optional[str]:
-    if element_count(shape) > 0 or element_count([size for size in shape if size > 0]) <= _MAX_EMPTY_SIZE:
+    if math.prod(shape) > 0 or math.prod([size for size in shape if size > 0]) <= _MAX_EMPTY_SIZE:
         return None
     limit = f"the product of its other sizes may be {_MAX_EMPTY_SIZE} at most"
     return f"the shape {shown(shape)} has no elements; {limit}"
@@ -264,7 +264,7 @@ def _fits(tensor: Tensor, spec: TensorSpec) -> bool:
     if tensor.datatype != spec.datatype:
         return False
     if len(spec.shape) == 0:
-        return element_count(tensor.shape) == 1  # a scalar may have any dimensions around it
+        return math.prod(tensor.shape) == 1  # a scalar may have any dimensions around it
     if len(tensor.shape) != len(spec.shape):
         return False
     return all(size in (FREE, given) for size, given in zip(spec.shape, tensor.shape))
@@ -302,7 +302,7 @@ def _raw_shape(spec: TensorSpec, size: int) -> Optional[List[int]]:
     shape = [1 if one == FREE else one for one in spec.shape]
     free = [at for at, one in enumerate(spec.shape) if one == FREE]
     count, rest = (1, 0) if spec.datatype == "BYTES" else divmod(size, size_of(spec.datatype))
-    known = element_count(shape)
+    known = math.prod(shape)
     if rest or known == 0 or count % known:
         return None
     if free:
