@@ -52,7 +52,11 @@ const SETUP = `
 /**
  * `jobs` has a row for each job, in order of acceptance. Its record is JSON; the other columns are those that are searched.
  * `place`: that at which a due job waits; `at`: when a queued job is due or expires; `token`: names the last attempt;
- * `end_order`: numbers the ends; `owes`: its webhook is owed, 1 if this process sends it, 0 if none does. Bodies have tables of their own, since a change of a row writes all of it.
+ * `end_order`: numbers the ends; `owes`: its webhook is owed, 1 if this process sends it, 0 if none does. Bodies have tables of
+ * their own, since a change of a row writes all of it.
+ *
+ * In `by_state` what succeeded last, what runs and what waits first are neighbours: the end of one job and the begin of the
+ * next write one page of it. In the other order of the states they are three pages.
  */
 const TABLES = `
   BEGIN IMMEDIATE;
@@ -73,7 +77,7 @@ const TABLES = `
   );
   CREATE UNIQUE INDEX by_id ON jobs (id);
   CREATE UNIQUE INDEX by_key ON jobs (key_scope) WHERE key_scope IS NOT NULL;
-  CREATE INDEX by_state ON jobs (state, seq);
+  CREATE INDEX by_state ON jobs (state DESC, seq);
   CREATE INDEX by_place ON jobs (place, priority DESC, seq, at) WHERE place IS NOT NULL;
   CREATE INDEX by_time ON jobs (at) WHERE at IS NOT NULL;
   CREATE UNIQUE INDEX by_end ON jobs (end_order) WHERE end_order IS NOT NULL AND owes IS NULL;
