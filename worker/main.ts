@@ -35,7 +35,7 @@ import { NO_ATTRIBUTION, attributePrints } from './report/print-attribution.js';
 import { outlookOf, type Outlook } from './failures/outlook.js';
 import { RunLoop } from './run/run-loop.js';
 import { preloadTypeScript } from './load/register-typescript.js';
-import { StartFailure, concurrencyOf, importApp, initApp, loadedInfo } from './load/start-app.js';
+import { StartFailure, importApp, initApp, loadedInfo } from './load/start-app.js';
 import { SLEEP_AT_ONCE, StayAwake } from './process/stay-awake.js';
 import { WebhookHandover } from './run/webhook-handover.js';
 
@@ -141,7 +141,8 @@ async function start(spec: StartSpec): Promise<void> {
   const worker: WorkerInfo = { index: spec.worker, gpu: spec.device.gpu, threads: spec.device.threads };
   const metrics = appMetrics(channel);
   const loaded = await importApp(spec);
-  const concurrency = concurrencyOf(loaded, spec);
+  // as many calls at the same time as the app takes and the operator allows
+  const concurrency = Math.min(loaded.description.concurrency, spec.concurrency ?? Infinity);
   channel.send({ type: 'loaded', info: loadedInfo(loaded, concurrency) });
   channel.flush();
   const initMs = await initApp(loaded, { channel, spec, worker, metrics, prints });

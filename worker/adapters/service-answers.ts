@@ -4,7 +4,7 @@ import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { processorOf, type Context } from '../api/mms/context.js';
 import { entriesOf } from './batch-entries.js';
 import { isPotassiumResponse, HOP_HEADERS, isResponse } from '../reply/reply-of.js';
-import { PLAIN_HEAD, Reply, checkedHeaders } from '../formats/reply.js';
+import { PLAIN_HEAD, Reply, checkedHeaders, type AnyIterator } from '../formats/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { isThenable } from '../values/not-data.js';
 
@@ -121,8 +121,6 @@ function headOf(context: Context, idx: number): ReplyHead {
     phrase: processor.getResponseStatusPhrase(),
   };
 }
-
-type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
 
 /**
  * Calls `onEnd` when the iterator ends. A generator cannot do this: `return()` of one that never started would leave

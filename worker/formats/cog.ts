@@ -5,7 +5,7 @@ import { mediaType } from '../../protocol/text/headers.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { jsonText } from '../values/json-encoding.js';
 import type { DialectFormat, Exchange } from './body-format.js';
-import { assertNoError, Reply, type ReplyBody } from './reply.js';
+import { assertNoError, Reply, type AnyIterator, type ReplyBody } from './reply.js';
 import { fieldsOf } from './task-bodies.js';
 
 type Stream = ReplyBody & { kind: 'stream' };
@@ -68,7 +68,7 @@ function exchange(call: Call): Exchange {
  * response, whose bytes are one body; null for values of the app, which are a list.
  */
 async function* collected(
-  iterator: Stream['iterator'],
+  iterator: AnyIterator,
   type: string | null,
   prediction: (output: string) => string,
 ): AsyncGenerator<string> {

@@ -1,7 +1,7 @@
 /** Calls of programs that have the app as a function: their input is one value, and so is the answer, or each item of a stream. */
 import type { ValueFormat } from '../../protocol/values/value-format.js';
 import type { DialectFormat, Exchange } from './body-format.js';
-import { PLAIN_HEAD, Reply, assertNoError, valueOf, type ReplyBody } from './reply.js';
+import { PLAIN_HEAD, Reply, assertNoError, valueOf, type AnyIterator } from './reply.js';
 
 export function programExchange({ read, write }: ValueFormat): Exchange {
   const written = (value: unknown, name: string): Buffer => write(value, name, 'SERVE_OUTPUT_INVALID');
@@ -29,9 +29,7 @@ export function programFormat(exchange: DialectFormat['exchange']): DialectForma
   };
 }
 
-type Items = (ReplyBody & { kind: 'stream' })['iterator'];
-
-function encoded(iterator: Items, encode: (item: unknown) => Buffer): AsyncIterator<unknown> {
+function encoded(iterator: AnyIterator, encode: (item: unknown) => Buffer): AsyncIterator<unknown> {
   return {
     async next() {
       const step = await iterator.next();

@@ -7,6 +7,8 @@ import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { isUtf8 } from 'node:buffer';
 import { mediaType } from '../../protocol/text/headers.js';
 
+export type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
+
 export type ReplyBody =
   /** Encoded by its type and the client's Accept header, which also gives the content type; the head does not count. */
   | { readonly kind: 'value'; readonly value: unknown }
@@ -17,7 +19,7 @@ export type ReplyBody =
   /** If the head has no content type, the first item gives it. */
   | {
       readonly kind: 'stream';
-      readonly iterator: Iterator<unknown> | AsyncIterator<unknown>;
+      readonly iterator: AnyIterator;
       /** True if the client's Accept header determines the encoding and the head. */
       readonly byAccept?: boolean;
     };

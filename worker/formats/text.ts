@@ -5,16 +5,6 @@ import { asSentence } from '../../protocol/text/sentences.js';
 import type { InputFormat } from './body-format.js';
 import { paramsOf } from '../../protocol/text/headers.js';
 
-/** Decodes the body in the charset of its content type, otherwise as UTF-8. @throws SERVE_BAD_BODY */
-export function readText(body: Buffer, contentType: string): string {
-  const charset = charsetOf(contentType);
-  try {
-    return textIn(charset, body, { fatal: true });
-  } catch (cause) {
-    throw badBody(`The body is not text in ${JSON.stringify(charset.slice(0, 40))}.`, cause);
-  }
-}
-
 function charsetOf(contentType: string): string {
   try {
     return paramsOf(contentType).params.get('charset') ?? 'utf-8';
@@ -26,5 +16,14 @@ function charsetOf(contentType: string): string {
 
 export const FORMAT: InputFormat = {
   itemType: 'text/plain',
-  read: (body, { contentType }) => readText(body, contentType),
+
+  /** Decodes the body in the charset of its content type, otherwise as UTF-8. */
+  read(body, { contentType }) {
+    const charset = charsetOf(contentType);
+    try {
+      return textIn(charset, body, { fatal: true });
+    } catch (cause) {
+      throw badBody(`The body is not text in ${JSON.stringify(charset.slice(0, 40))}.`, cause);
+    }
+  },
 };

@@ -5,9 +5,8 @@ import { fromBananaApp } from '../adapters/banana-app.js';
 import { fromPotassiumApp } from '../adapters/potassium-app.js';
 import { AppLoadError, locateText } from './explain-load-error.js';
 import { hintMisnamed, missingHandler, notLoadable } from './explain-missing-app.js';
-import { modules } from './load-module.js';
+import { modules, type AppFile, type Loader } from './load-module.js';
 import type { Exports, LoadedApp } from '../adapters/loaded-app.js';
-import type { AppFile, Loader } from './loader.js';
 
 /** Loads ONNX models; what that needs is loaded only in a worker that does it. */
 const onnxModels: Loader = {

@@ -4,13 +4,35 @@
  */
 import { dirname, extname } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { StartSpec } from '../../protocol/wire/messages.js';
 import { setImportingWorker, type AppPlace } from '../api/serving.js';
 import { AppLoadError, explainImportError, locateText } from './explain-load-error.js';
 import { missingApp } from './explain-missing-app.js';
 import type { Exports } from '../adapters/loaded-app.js';
-import type { Loader } from './loader.js';
 import { registerPackages } from './register-packages.js';
 import { registerTypeScript } from './register-typescript.js';
+
+/**
+ * The file of an app, and what a worker knows when it loads it: the GPU or CPU that it may use, how many threads, and the
+ * operator's batch size.
+ */
+export type AppFile = Pick<
+  StartSpec,
+  'app' | 'appPlace' | 'service' | 'device' | 'batchSize' | 'asksForBatches'
+>;
+
+/** Makes what an adapter takes of the file of an app. Each kind of file has a loader; `load-app.ts` has the list. */
+export interface Loader {
+  /** Extensions of its files. */
+  readonly extensions: readonly string[];
+  /** @throws AppLoadError with file, cause and cure */
+  load(file: AppFile): Promise<{
+    /** Objects that may be an app, the likeliest first; an adapter takes one of them. */
+    readonly candidates: readonly Exports[];
+    /** Returns the error of a file whose candidates no adapter takes. */
+    explainMissing(): AppLoadError;
+  }>;
+}
 
 export const modules: Loader = {
   extensions: ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'],
@@ -36,18 +58,11 @@ function withExports(app: Exports, namespace: Exports | null): Exports {
   return { config, shutdown, signature, default: app };
 }
 
-interface OfferedApps {
-  readonly byPlace: ReadonlyMap<AppPlace, Exports>;
-  readonly served: ReadonlySet<Exports>;
-  /** Resolves once the file awaits the end of a server. */
-  readonly awaited: Promise<null>;
-}
-
 /**
  * Collects the apps that are created or served while the file is imported; a worker does not start servers, it takes
- * their apps.
+ * their apps. `awaited` resolves once the file awaits the end of a server.
  */
-function listenForApps(): OfferedApps {
+function listenForApps() {
   const byPlace = new Map<AppPlace, Exports>();
   const served = new Set<Exports>();
   const awaited = new Promise<null>((resolve) => {

@@ -3,7 +3,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { describeThrown, type ErrorCode } from '../../protocol/errors.js';
-import { MAX_CONCURRENCY, MAX_TEXT_CHARS } from '../../protocol/wire/limits.js';
+import { MAX_TEXT_CHARS } from '../../protocol/wire/limits.js';
 import type { Call, LoadedInfo, StartSpec } from '../../protocol/wire/messages.js';
 import { appLog } from '../report/app-log.js';
 import { CallContext, type CallSurroundings } from '../run/call-context.js';
@@ -63,14 +63,6 @@ function enter(modelDir: string): void {
     const { message } = cause as Error;
     throw new AppLoadError(`${modelDir}: the model's folder cannot be entered: ${message}`, { cause });
   }
-}
-
-/** The calls that run at the same time: as many as the app takes and the operator allows. */
-export function concurrencyOf(
-  { description }: LoadedApp,
-  { concurrency = MAX_CONCURRENCY }: StartSpec,
-): number {
-  return Math.min(description.concurrency, concurrency);
 }
 
 /** Describes an app to the front, before its `init` runs. `concurrency`: the calls that run at the same time. */

@@ -6,11 +6,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MAX_FRAGMENT_BYTES } from '../../protocol/wire/limits.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { asksFor } from './encode-output.js';
-import { PLAIN_HEAD } from '../formats/reply.js';
+import { PLAIN_HEAD, type AnyIterator } from '../formats/reply.js';
 import { encodeJson, jsonText } from '../values/json-encoding.js';
 import { isThenable } from '../values/not-data.js';
-
-type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
 
 /** The receiver of a stream's messages; `run/credit.ts` implements it over the channel. */
 export interface StreamOut {

@@ -25,7 +25,7 @@ import type { PrintAttribution } from '../report/print-attribution.js';
 import { hintOnce } from '../process/hint-once.js';
 import { encodeOutput } from '../reply/encode-output.js';
 import { isPotassiumResponse, replyOfResponse, isAnswer, replyOf, isResponse } from '../reply/reply-of.js';
-import { PLAIN_HEAD, Reply } from '../formats/reply.js';
+import { PLAIN_HEAD, Reply, type AnyIterator } from '../formats/reply.js';
 import { iteratorOf, sendStream } from '../reply/stream.js';
 import { StreamSender } from './credit.js';
 import { isThenable } from '../values/not-data.js';
@@ -249,10 +249,7 @@ export class RunningCall {
     }
   }
 
-  async #deliverStream(
-    iterator: Iterator<unknown> | AsyncIterator<unknown>,
-    head: ReplyHead | null,
-  ): Promise<void> {
+  async #deliverStream(iterator: AnyIterator, head: ReplyHead | null): Promise<void> {
     const { call } = this;
     const { channel, prints, streamWindowBytes } = this.#host;
     this.input = undefined; // a stream may run for hours

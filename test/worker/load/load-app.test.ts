@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { AppLoadError } from '../../../worker/load/explain-load-error.js';
 import { loadApp } from '../../../worker/load/load-app.js';
 import type { Exports } from '../../../worker/adapters/loaded-app.js';
-import type { AppFile, Loader } from '../../../worker/load/loader.js';
+import type { AppFile, Loader } from '../../../worker/load/load-module.js';
 import type { CallInfo } from '../../../worker/api/types.js';
 import { appFolder } from '../app-folder.js';
 

@@ -8,7 +8,7 @@ import type { Signature } from '../../../protocol/values/tensor.js';
 import { WARM_UP, type Exports } from '../../adapters/loaded-app.js';
 import type { InferenceContext, InitContext } from '../../api/types.js';
 import { formatOf } from '../../formats/read-input.js';
-import type { AppFile } from '../loader.js';
+import type { AppFile } from '../load-module.js';
 import { checkedOutput, embeddingExports } from './embedding.js';
 import { mayJoin, rowsClaim, unnamedText, readModelWords } from './model-words.js';
 import { OnnxModel } from './onnx-model.js';

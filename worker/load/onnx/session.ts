@@ -48,17 +48,21 @@ export async function createSession(
   }
 }
 
-/** An optimized graph that the front has found and checked; it passes it as JSON in the variable BANANA_OPTIMIZED. */
-interface CheckedGraph {
-  readonly graph: string;
-  /** The files of the model, as they were when the front compared them with the graph. */
-  readonly madeOf: readonly { readonly path: string; readonly bytes: number; readonly modifiedMs: number }[];
-}
-
-/** Null if there is none, or if the model has changed since: the graph would answer as the model of before. */
+/**
+ * Returns the optimized graph that the front has found and checked; it passes it as JSON in the variable BANANA_OPTIMIZED, with
+ * the files of the model as they were then. Null if there is none, or if the model has changed since: the graph would answer
+ * as the model of before.
+ */
 export function optimizedGraph(text: string): string | null {
   if (text === '') return null;
-  const { graph, madeOf } = JSON.parse(text) as CheckedGraph;
+  const { graph, madeOf } = JSON.parse(text) as {
+    readonly graph: string;
+    readonly madeOf: readonly {
+      readonly path: string;
+      readonly bytes: number;
+      readonly modifiedMs: number;
+    }[];
+  };
   const isSame = madeOf.every(({ path, bytes, modifiedMs }) => {
     const now = statSync(path, { throwIfNoEntry: false });
     return now?.size === bytes && now.mtimeMs === modifiedMs;
