@@ -36,7 +36,9 @@ export function shareProcesses(
 export function shareServerProcesses(files: readonly string[], folder: string): string[] {
   const shared = files.filter((file) => {
     const text = readFileSync(file, 'utf8');
-    return /helpers\/(?:here|shared-server|managed-command)\.js/.test(text) && !/^process\b/m.test(text);
+    return (
+      /^import .*helpers\/(?:here|shared-server|managed-command)\.js/m.test(text) && !/^process\b/m.test(text)
+    );
   });
   return [...shareProcesses(shared, folder, 'server'), ...files.filter((file) => !shared.includes(file))];
 }
