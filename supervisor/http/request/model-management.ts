@@ -6,11 +6,19 @@ import type { Model } from '../../models/model.js';
 import type { Accepted, FullModelRef, ModelRef, WorkerBounds } from '../../models/models.js';
 import type { OptionSource } from '../../options/resolve.js';
 import type { ModelStatus, WorkerStatus } from '../../models/model-status.js';
-import type { StoreQuery } from '../../store/stored-model.js';
 
 /** A model of the store and the settings to register it with. */
-export interface NewModel extends Omit<StoreQuery, 'mayGoUnnamed'> {
+export interface NewModel {
+  /** Path in the store, or a web address. */
+  readonly url: string;
+  /** Default: the name in its manifest, else that of its file. */
+  readonly name?: string;
+  /** `file`, `file:function` or `file:Class`; default: the one in its manifest, else a file with a usual name. */
+  readonly handler?: string;
+  readonly runtime?: string;
   readonly options: OptionSource;
+  /** Aborts download and unpacking when the client disconnects. A model that was unpacked already is registered nevertheless. */
+  readonly signal?: AbortSignal;
 }
 
 /** One process of a model, or a slot that has none at the moment. */
