@@ -67,7 +67,7 @@ export function runOptimize(program: string, args: readonly string[]): Promise<n
 }
 
 function outcomeText(
-  { outcome, folder, bytes, runs }: OptimizedModel,
+  { isWritten, folder, bytes, runs }: Awaited<ReturnType<typeof optimizeModel>>,
   shown: (path: string) => string,
 ): string {
   if (runs === null) return `${shown(folder)} is there already (${megabytes(bytes)}); the server uses it.`;
@@ -77,7 +77,7 @@ function outcomeText(
       ? ''
       : `Each worker has ${megabytes(graph.privateBytes)} of its own instead of ${megabytes(model.privateBytes)}. `;
   const time = `Loading takes ${Math.round(graph.loadMs)} ms of CPU instead of ${Math.round(model.loadMs)}.`;
-  return outcome === 'written'
+  return isWritten
     ? `Wrote ${shown(folder)}, ${megabytes(bytes)}. ${memory}${time}`
     : `Nothing was written: it would take ${megabytes(bytes)} of disk for no gain. ${memory}${time}`;
 }
@@ -89,24 +89,17 @@ function megabytes(bytes: number): string {
 type Runs = Readonly<Record<'model' | 'graph', RunFacts>>;
 type Env = Readonly<Record<string, string>>;
 
-interface OptimizedModel {
-  /** `written`: it lies in `folder` now. `present`: it lay there. `no gain`: nothing was written. */
-  readonly outcome: 'written' | 'present' | 'no gain';
-  readonly folder: string;
-  /** Bytes on disk. */
-  readonly bytes: number;
-  /** The runs that were compared; null if it was present. */
-  readonly runs: Runs | null;
-}
-
-/** @throws CommandProblem, and the errors of the file system */
-async function optimizeModel(model: string, onnxruntime: string, env: Env): Promise<OptimizedModel> {
+/**
+ * `folder`: where the graph lies if it `isWritten` now, or lay already, and its bytes on disk. `runs`: those that were
+ * compared; null if it lay there. @throws CommandProblem, and the errors of the file system
+ */
+async function optimizeModel(model: string, onnxruntime: string, env: Env) {
   const name = folderNameOf(keyOf(await readableFacts(model), onnxruntime));
   const place = writablePlace(model);
   const folder = join(place, name);
   if (graphsIn(place).includes(name)) {
     const problem = await problemOfFiles(folder);
-    if (problem === null) return { outcome: 'present', folder, bytes: await bytesIn(folder), runs: null };
+    if (problem === null) return { isWritten: false, folder, bytes: await bytesIn(folder), runs: null };
     rmSync(folder, { recursive: true });
   }
   removeAbandoned(place);
@@ -114,10 +107,10 @@ async function optimizeModel(model: string, onnxruntime: string, env: Env): Prom
   try {
     const runs = await compare(model, made, env);
     const bytes = await bytesIn(made);
-    if (!isGain(runs, bytes)) return { outcome: 'no gain', folder, bytes, runs };
+    if (!isGain(runs, bytes)) return { isWritten: false, folder, bytes, runs };
     await keep(made, folder);
     removeOutdated(place, name);
-    return { outcome: 'written', folder, bytes, runs };
+    return { isWritten: true, folder, bytes, runs };
   } finally {
     rmSync(made, { recursive: true, force: true });
     removeIfEmpty(place);

@@ -1,11 +1,5 @@
 /** Reads a stream of server-sent events: those of the server's live data, and those that an app answers with. */
 
-export interface StreamEvent {
-  /** `message` if the stream names none. */
-  readonly name: string;
-  readonly data: string;
-}
-
 /** Takes the text of a stream in pieces of any size. */
 export class EventStreamReader {
   /** The beginning of a line whose end has not come yet: it only grows, so that a line of many pieces is searched once. */
@@ -16,8 +10,8 @@ export class EventStreamReader {
   /** The last piece ended with CR: an LF at the beginning of the next one belongs to it. */
   #wasCr = false;
 
-  /** The events that `text` completes. */
-  push(text: string): StreamEvent[] {
+  /** The events that `text` completes; the name of one is `message` if the stream names none. */
+  push(text: string): { readonly name: string; readonly data: string }[] {
     if (text === '') return [];
     const lines = this.#linesOf(this.#isFirst ? text.replace(/^\uFEFF/, '') : text);
     this.#isFirst = false;
@@ -38,7 +32,7 @@ export class EventStreamReader {
     return lines;
   }
 
-  #read(line: string): StreamEvent | null {
+  #read(line: string) {
     if (line === '') return this.#dispatch();
     const [, field, value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
     if (field === 'event') this.#name = value;
@@ -46,7 +40,7 @@ export class EventStreamReader {
     return null;
   }
 
-  #dispatch(): StreamEvent | null {
+  #dispatch() {
     const event = { name: this.#name === '' ? 'message' : this.#name, data: this.#data.join('\n') };
     const isEmpty = this.#data.length === 0;
     this.#name = '';

@@ -72,15 +72,12 @@ function at(ref: string, root: Schema): Schema {
   return Object(found) as Schema;
 }
 
-interface Issue {
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-}
-
 /** The messages of an error's issues, by the field that each begins at; empty for any other answer. */
 export function issuesIn(answer: string): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
-  const { issues = [] } = Object(objectIn(answer)['error']) as { issues?: readonly Issue[] };
+  const { issues = [] } = Object(objectIn(answer)['error']) as {
+    issues?: readonly { readonly path: readonly (string | number)[]; readonly message: string }[];
+  };
   for (const { path, message } of issues) {
     const [name, ...rest] = path;
     if (name === undefined) continue;

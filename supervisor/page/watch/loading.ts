@@ -41,21 +41,11 @@ const STEPS: Readonly<Record<string, string>> = {
   warming: 'runs its warm-up',
 };
 
-interface Loading {
-  readonly model: LiveModel;
-  /** The one that has been starting for the longest time. */
-  readonly worker: LiveWorker;
-  /** Number of the model's other workers that are starting. */
-  readonly others: number;
-  /** Such as `imports the app`. */
-  readonly step: string;
-  /** Time in this step, and since its process started. */
-  readonly stepMs: number;
-  readonly totalMs: number;
-}
-
-/** The starts of models that have no ready worker yet. */
-export function loadingOf(models: readonly LiveModel[], at: number): Loading[] {
+/**
+ * The starts of models that have no ready worker yet: of each the worker that has been starting for the longest time, the
+ * number of others that are starting, its step, such as `imports the app`, the time in it, and since its process started.
+ */
+export function loadingOf(models: readonly LiveModel[], at: number) {
   return models
     .filter(({ state, isLatched }) => state === 'starting' && !isLatched)
     .flatMap((model) => {

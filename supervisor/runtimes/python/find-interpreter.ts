@@ -5,7 +5,7 @@ import { statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { configError } from '../../../protocol/errors.js';
 import { killGroup } from '../../machine/processes.js';
-import type { AppSetting } from '../runtime.js';
+import type { AppSetting, WorkerProgram } from '../runtime.js';
 import { interpreterPlaces, type InterpreterPlace } from './places.js';
 
 /** The oldest version that the worker supports. */
@@ -53,12 +53,8 @@ function cureOf(tried: readonly InterpreterPlace[], given: string | null): strin
   return `Tried: ${tried.map(textOf).join(', ')}. Install one, or name it: --python /path/to/python3.`;
 }
 
-interface Interpreter {
-  /** Absolute path; if the program is a shim, that of the interpreter behind it. */
-  readonly path: string;
-  /** Such as `3.11.7`. */
-  readonly version: string;
-}
+/** Its path is absolute; if the program is a shim, that of the interpreter behind it. */
+type Interpreter = NonNullable<WorkerProgram['interpreter']>;
 
 /** The program does not run, or is not Python. The message is a clause with the reason. */
 class NoInterpreter extends Error {}

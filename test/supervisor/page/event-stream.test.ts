@@ -1,9 +1,13 @@
 /** The reader of server-sent events: any way of cutting the stream gives the same events. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EventStreamReader, type StreamEvent } from '../../../supervisor/page/live/event-stream.js';
+import { EventStreamReader } from '../../../supervisor/page/live/event-stream.js';
 
-const ROWS: readonly (readonly [title: string, text: string, events: readonly StreamEvent[]])[] = [
+const ROWS: readonly (readonly [
+  title: string,
+  text: string,
+  events: ReturnType<EventStreamReader['push']>,
+])[] = [
   ['one event', 'data: a\n\n', [{ name: 'message', data: 'a' }]],
   ['a named event', 'event: end\ndata: {"a":1}\n\n', [{ name: 'end', data: '{"a":1}' }]],
   ['data of several lines', 'data: a\ndata:b\ndata\n\n', [{ name: 'message', data: 'a\nb\n' }]],
