@@ -34,7 +34,7 @@ export class Arrivals {
   constructor(budget: ByteBudget, refusal: () => ServeError) {
     this.budget = budget;
     this.refusal = refusal;
-    budget.join(this);
+    budget.arrivals.add(this);
   }
 
   /** Takes away the place of the slowest body. @throws SERVE_QUEUE_FULL if all are too young to be judged */
@@ -63,7 +63,7 @@ export class Place implements Admission {
   bytes = 0;
   /** Index among all places; -1 once it is given back. */
   #index: number;
-  readonly #arrivals: Arrivals;
+  #arrivals: Arrivals;
   #onEvicted: ((error: ServeError) => void) | null = null;
   #beganAtMs = 0;
   /** Begin of the time over which the rate is measured, and the bytes that count in it. */
@@ -109,6 +109,20 @@ export class Place implements Admission {
     budget.bytes -= this.bytes;
   }
 
+  /** Moves to a place in a queue, where the body continues to arrive. @throws what `admit` throws */
+  moveTo(admit: (bytes: number) => Place): void {
+    const { bytes } = this;
+    this.release();
+    const place = admit(bytes);
+    this.#arrivals = place.#arrivals;
+    this.#index = place.#index;
+    this.#arrivals.places[this.#index] = this;
+    this.bytes = 0;
+    this.#rateBytes = 0;
+    if (this.#onEvicted !== null) this.begin(this.#onEvicted);
+    this.grow(bytes);
+  }
+
   /** Takes the place away. */
   evict(error = this.#arrivals.refusal()): void {
     this.release();
@@ -151,19 +165,11 @@ export class ByteBudget {
   readonly limitBytes: number;
   /** Bytes that wait now; who holds them counts them. */
   bytes = 0;
-  readonly #arrivals = new Set<Arrivals>();
+  /** Its models: their bodies may be refused to make room. */
+  readonly arrivals = new Set<Arrivals>();
 
   constructor(limitBytes: number) {
     this.limitBytes = limitBytes;
-  }
-
-  /** Lets these bodies be refused to make room, until `leave`. */
-  join(arrivals: Arrivals): void {
-    this.#arrivals.add(arrivals);
-  }
-
-  leave(arrivals: Arrivals): void {
-    this.#arrivals.delete(arrivals);
   }
 
   /** Makes room for so many more bytes, by refusing at most one body. @throws `refusal` if that fails */
@@ -171,7 +177,7 @@ export class ByteBudget {
     const missingBytes = this.bytes + moreBytes - this.limitBytes;
     if (missingBytes <= 0) return;
     const nowMs = performance.now();
-    const candidates = [...this.#arrivals].flatMap((arrivals) => arrivals.slowest(missingBytes, nowMs) ?? []);
+    const candidates = [...this.arrivals].flatMap((arrivals) => arrivals.slowest(missingBytes, nowMs) ?? []);
     const slowest = slowestOf(candidates, nowMs);
     if (slowest === null) throw refusal();
     slowest.evict();
@@ -192,46 +198,8 @@ export class UnroutedBodies {
   );
 
   /** @throws SERVE_QUEUE_FULL if there are too many, all of them too young to be judged */
-  admit(): UnroutedBody {
+  admit(): Place {
     if (this.#arrivals.places.length >= MAX_UNROUTED) this.#arrivals.makePlace();
-    return new UnroutedBody(new Place(this.#arrivals));
-  }
-}
-
-/** A place for an unrouted body, which becomes one in a model's queue. */
-export class UnroutedBody implements Admission {
-  #place: Admission;
-  #bytes = 0;
-  #onEvicted: ((error: ServeError) => void) | null = null;
-
-  constructor(place: Admission) {
-    this.#place = place;
-  }
-
-  begin(onEvicted: (error: ServeError) => void): void {
-    this.#onEvicted = onEvicted;
-    this.#place.begin(onEvicted);
-  }
-
-  grow(bytes: number): void {
-    this.#place.grow(bytes);
-    this.#bytes += bytes;
-  }
-
-  complete(): void {
-    this.#onEvicted = null;
-    this.#place.complete();
-  }
-
-  release(): void {
-    this.#place.release();
-  }
-
-  /** Moves to a place in a queue, where the body continues to arrive. @throws what `admit` throws */
-  moveTo(admit: (bytes: number) => Admission): void {
-    this.#place.release();
-    this.#place = admit(this.#bytes);
-    if (this.#onEvicted !== null) this.#place.begin(this.#onEvicted);
-    this.#place.grow(this.#bytes);
+    return new Place(this.#arrivals);
   }
 }

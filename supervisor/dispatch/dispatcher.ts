@@ -17,7 +17,7 @@ import { Lines } from './lines.js';
 import { BatchRun, ServiceTime } from './service-time.js';
 
 /** The model's workers, and whether they can take calls: those parts of the model that calls depend on. */
-export interface Supply {
+interface Supply {
   readonly crew: {
     readonly callable: readonly ReadyWorker[];
     /** The same, and workers that get no more calls and may hold some. */
@@ -59,6 +59,8 @@ export class Dispatcher {
   readonly feed: JobFeed;
   readonly service = new ServiceTime();
   readonly lines: Lines<Call>;
+  /** Number of calls that workers hold and whose clients wait; only the dispatcher changes it. */
+  inFlight = 0;
   /** Learns of the calls from now on. */
   watch: CallWatch | null = null;
   readonly #arrivals: Arrivals;
@@ -71,7 +73,6 @@ export class Dispatcher {
   #limits: DispatchLimits;
   /** WebSocket bytes that clients have sent and no worker has taken yet. */
   #clientBytes = 0;
-  #inFlight = 0;
   #isClosed = false;
   #callersWait = false;
 
@@ -116,11 +117,6 @@ export class Dispatcher {
     return this.lines.bytes + this.#arrivals.bytes + this.#clientBytes;
   }
 
-  /** Number of calls that workers hold and whose clients wait. */
-  get inFlight(): number {
-    return this.#inFlight;
-  }
-
   /** Whether no call is waiting, arriving or running. */
   get isQuiet(): boolean {
     return this.queued + this.arriving + this.inFlight === 0;
@@ -131,7 +127,7 @@ export class Dispatcher {
    * `announcedBytes`: Content-Length, 0 if unknown. They must fit now, but count only as they arrive.
    * @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN, SERVE_QUEUE_FULL, each with a Retry-After
    */
-  admit(announcedBytes: number): Admission {
+  admit(announcedBytes: number): Place {
     const { refusal } = this.#supply.health;
     if (refusal !== null) throw refusal;
     const over = this.#arrivals.places.length + this.lines.length - this.#limits.queueSize;
@@ -322,7 +318,7 @@ export class Dispatcher {
     this.#isClosed = true;
     this.#timeoutAlarm.stop();
     this.#batchAlarm.stop();
-    this.budget.leave(this.#arrivals);
+    this.budget.arrivals.delete(this.#arrivals);
     this.failQueued(shuttingDown());
     this.feed.close();
   }
@@ -333,7 +329,7 @@ export class Dispatcher {
       call.batch = run;
       call.sendTo(worker);
     }
-    this.#inFlight += calls.length;
+    this.inFlight += calls.length;
     worker.assign(calls);
   }
 
@@ -396,7 +392,7 @@ export class Dispatcher {
   /** Takes the call from the worker that holds it. Returns that worker. */
   #detach(call: Call): ReadyWorker | null {
     const holder = call.leaveHolder();
-    if (holder !== null) this.#inFlight -= 1;
+    if (holder !== null) this.inFlight -= 1;
     return holder;
   }
 }

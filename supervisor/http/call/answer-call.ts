@@ -11,7 +11,7 @@
  * Errors before the call is submitted are thrown and answered here; later ones go from the call to its sink.
  */
 import { ServeError } from '../../../protocol/errors.js';
-import type { Admission, UnroutedBody } from '../../dispatch/arrivals.js';
+import type { Admission, Place } from '../../dispatch/arrivals.js';
 import { keyOf } from '../access/api-keys.js';
 import { refuseRequest } from '../answer/own-answers.js';
 import { serverTiming, ReplySink } from '../answer/reply-sink.js';
@@ -78,7 +78,7 @@ function hasKeyInHeaders({ backend, request, headerNames }: RequestContext): boo
 async function answerUnrouted(
   context: RequestContext,
   plan: CallPlan,
-  { limits, limitMs, place }: { limits: BodyLimits; limitMs: number | null; place: UnroutedBody },
+  { limits, limitMs, place }: { limits: BodyLimits; limitMs: number | null; place: Place },
 ): Promise<void> {
   const { backend, request } = context;
   const mayCall = plan.open === undefined || hasKeyInHeaders(context); // else the handler has checked it

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
-import { Arrivals, type Admission, ByteBudget, Place } from '../../../supervisor/dispatch/arrivals.js';
+import {
+  Arrivals,
+  type Admission,
+  ByteBudget,
+  Place,
+  UnroutedBodies,
+} from '../../../supervisor/dispatch/arrivals.js';
 import { Lines } from '../../../supervisor/dispatch/lines.js';
 import { newCall } from './calls.js';
 
@@ -60,9 +66,30 @@ test('the bodies of a model that is gone do not count any more', (t) => {
   const { budget, first, second, refused, arrive } = twoModels(1000);
   const left = arrive(first, 'left');
   left.grow(900);
-  budget.leave(first);
+  budget.arrivals.delete(first);
   nowMs = 2000;
   assert.throws(() => arrive(second, 'new').grow(300), { code: 'SERVE_QUEUE_FULL' });
   left.release();
   assert.deepEqual([budget.bytes, refused], [0, []]);
+});
+
+test('a body that moves to a queue counts there from then on, and may be refused there', (t) => {
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => nowMs);
+  const { budget, first, refused, arrive } = twoModels(1000);
+  const place = new UnroutedBodies().admit();
+  place.begin((error) => refused.push(`moved: ${error.code}`));
+  place.grow(400);
+  assert.deepEqual([budget.bytes, first.bytes], [0, 0]);
+  arrive(first, 'other').grow(100);
+  place.moveTo(() => new Place(first));
+  place.grow(50);
+  assert.deepEqual([budget.bytes, first.bytes, first.places.length], [550, 550, 2]);
+  nowMs = 2000;
+  arrive(first, 'new').grow(500);
+  assert.deepEqual(refused, ['other: SERVE_QUEUE_FULL, again in 1 s']);
+  arrive(first, 'next').grow(100);
+  assert.deepEqual(refused.slice(1), ['moved: SERVE_QUEUE_FULL']);
+  place.release();
+  assert.deepEqual([budget.bytes, first.bytes, first.places.length], [600, 600, 2]);
 });

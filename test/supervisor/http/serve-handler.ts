@@ -3,7 +3,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import { type Admission, UnroutedBodies } from '../../../supervisor/dispatch/arrivals.js';
+import { ServeError } from '../../../protocol/errors.js';
+import {
+  type Admission,
+  Arrivals,
+  ByteBudget,
+  Place,
+  UnroutedBodies,
+} from '../../../supervisor/dispatch/arrivals.js';
 import type { BatchWorker } from '../../../supervisor/dispatch/batcher.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
 import { ApiKeys } from '../../../supervisor/http/access/api-keys.js';
@@ -84,25 +91,23 @@ export function pullJobs(jobs: KeptJobs, name: string, onJob: (call: Call) => vo
   });
 }
 
-export const NO_PLACE: Admission = {
-  begin: () => {},
-  grow: () => {},
-  complete: () => {},
-  release: () => {},
-};
+/** Calls that arrive at a model without limits. */
+export function freeArrivals(): Arrivals {
+  return new Arrivals(new ByteBudget(Infinity), () => new ServeError('SERVE_QUEUE_FULL'));
+}
 
 export interface FakeModelParts {
   /** By default no call may come. */
   readonly submit?: (call: Call, place: Admission) => void;
-  /** By default every place is the same, and may be had. */
-  readonly admit?: () => Admission;
+  /** By default there is always a place. */
+  readonly admit?: () => Place;
   readonly kind?: 'handler' | 'background';
 }
 
 /** A model with the one route `/`, as far as a call's way to its queue goes. */
 export function fakeModel(
   name: string,
-  { submit = refuse, admit = () => NO_PLACE, kind = 'handler' }: FakeModelParts = {},
+  { submit = refuse, admit = () => new Place(freeArrivals()), kind = 'handler' }: FakeModelParts = {},
 ): FakeModel {
   return {
     spec: { name, version: '1' },
@@ -116,7 +121,7 @@ export interface FakeModel {
   readonly spec: { readonly name: string; readonly version: string };
   readonly routes: ReadonlyMap<string, object>;
   readonly dispatcher: {
-    admit(): Admission;
+    admit(): Place;
     submit(call: Call, place: Admission): void;
   };
   readonly health: { readonly noWorkerError: null };

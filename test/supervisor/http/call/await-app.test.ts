@@ -10,7 +10,7 @@ import type { Dialect } from '../../../../supervisor/http/dialects/dialect.js';
 import type { Model } from '../../../../supervisor/models/model.js';
 import { Waiters } from '../../../../supervisor/models/model-health.js';
 import { eventually } from '../../../helpers/server.js';
-import { NO_PLACE, serveHandler, type ServedParts } from '../serve-handler.js';
+import { serveHandler, type ServedParts } from '../serve-handler.js';
 
 const LIMIT = { timeout: 60_000 };
 const INFO: LoadedInfo = { routes: [], modelOptions: {}, example: '{"a":1}' };
@@ -49,7 +49,8 @@ class LoadingModel {
   #admit(): Admission {
     if (this.freePlaces === 0) throw new ServeError('SERVE_QUEUE_FULL');
     this.freePlaces -= 1;
-    return { ...NO_PLACE, release: () => (this.freePlaces += 1) };
+    const release = (): void => void (this.freePlaces += 1);
+    return { begin: () => {}, grow: () => {}, complete: () => {}, release };
   }
 }
 

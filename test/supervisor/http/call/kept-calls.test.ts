@@ -1,16 +1,16 @@
 /** Calls that outlive their clients are put on record before they are run, and before their clients get an answer. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import type { Admission } from '../../../../supervisor/dispatch/arrivals.js';
+import { Place, type Arrivals } from '../../../../supervisor/dispatch/arrivals.js';
 import type { Call } from '../../../../supervisor/dispatch/call.js';
 import { MemoryStore } from '../../../../supervisor/jobs/memory-store.js';
 import type { Acceptance, NewJob } from '../../../../supervisor/jobs/job-record.js';
 import { eventually } from '../../../helpers/server.js';
 import {
   MEMORY,
-  NO_PLACE,
   countedJobs,
   fakeModel,
+  freeArrivals,
   onlyModel,
   pullJobs,
   serveHandler,
@@ -33,25 +33,17 @@ interface Bench {
   readonly store: HeldStore;
   /** Pulled from the store. */
   readonly calls: Call[];
-  /** Places in the queue that are taken. */
-  places: number;
+  /** Has the places in the queue that are taken. */
+  readonly arrivals: Arrivals;
   /** Refusals that were counted. */
   readonly outcomes: string[];
 }
 
 async function openBench(t: TestContext): Promise<Bench> {
   const store = new HeldStore(MEMORY);
-  const bench = { url: '', store, calls: [] as Call[], places: 0, outcomes: [] as string[] };
-  const admit = (): Admission => {
-    bench.places += 1;
-    let isTaken = true;
-    const release = (): void => {
-      if (isTaken) bench.places -= 1;
-      isTaken = false;
-    };
-    return { ...NO_PLACE, release };
-  };
-  const model = fakeModel('model', { kind: 'background', admit });
+  const arrivals = freeArrivals();
+  const bench = { url: '', store, calls: [] as Call[], arrivals, outcomes: [] as string[] };
+  const model = fakeModel('model', { kind: 'background', admit: () => new Place(arrivals) });
   const jobs = countedJobs(store);
   pullJobs(jobs, 'model', (call) => bench.calls.push(call));
   bench.url = await serveHandler(t, {
@@ -101,7 +93,7 @@ for (const { who, path, taken, refused } of WAYS) {
       const bench = await openBench(t);
       const answer = post(bench);
       await untilHeld(bench);
-      assert.deepEqual([bench.calls.length, bench.places, bench.calls.length], [0, 1, 0]);
+      assert.deepEqual([bench.calls.length, bench.arrivals.places.length, bench.calls.length], [0, 1, 0]);
       const isFirst = await Promise.race([
         answer.then(() => 'told'),
         new Promise((resolve) => setImmediate(resolve, 'held')),
@@ -109,7 +101,7 @@ for (const { who, path, taken, refused } of WAYS) {
       assert.equal(isFirst, 'held');
       bench.store.held[0]?.put();
       assert.match(await (await answer).text(), taken);
-      assert.deepEqual([bench.calls.length, bench.places, bench.outcomes], [1, 0, []]);
+      assert.deepEqual([bench.calls.length, bench.arrivals.places.length, bench.outcomes], [1, 0, []]);
     },
   );
 
@@ -122,7 +114,10 @@ for (const { who, path, taken, refused } of WAYS) {
     const [status, retryAfter, text] = refused;
     assert.deepEqual([response.status, response.headers.get('retry-after')], [status, retryAfter]);
     assert.match(await response.text(), text);
-    assert.deepEqual([bench.calls.length, bench.places, bench.outcomes], [0, 0, ['SERVE_NOT_KEPT']]);
+    assert.deepEqual(
+      [bench.calls.length, bench.arrivals.places.length, bench.outcomes],
+      [0, 0, ['SERVE_NOT_KEPT']],
+    );
   });
 
   test(`${who} may leave while the call is put on record: it is run`, LIMIT, async (t) => {
