@@ -271,15 +271,10 @@ export class Dispatcher {
   #pump(): void {
     const jobsWait = this.#pulls.mayHaveDue;
     if (this.lines.length > 0) this.#giveCalls(jobsWait);
-    if (jobsWait) this.#pullJobs(this.#supply.crew.callable);
-    this.#noteCallersWait();
-  }
-
-  #pullJobs(workers: readonly ReadyWorker[]): void {
-    this.#pulls.begin(workers);
     // In turn with calls, a worker gets one job at a time.
-    if (this.lines.length === 0)
-      this.#pulls.beginAhead(workers, (worker) => this.#batcher.jobMayFollow(worker, workers.length));
+    const ahead = this.lines.length === 0 ? this.#batcher : null;
+    if (jobsWait) this.#pulls.begin(this.#supply.crew.callable, ahead);
+    this.#noteCallersWait();
   }
 
   #giveCalls(jobsWait: boolean): void {

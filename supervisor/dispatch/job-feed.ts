@@ -2,7 +2,7 @@
  * The jobs of one model that wait in a store, as the dispatcher sees them. They outlive their clients, and may be many:
  * only those that a free worker is about to begin come here. `jobs/` implements it.
  */
-import type { BatchWorker } from './batcher.js';
+import type { Batcher, BatchWorker } from './batcher.js';
 import type { Call, ReadyWorker } from './call.js';
 
 export interface JobFeed {
@@ -79,18 +79,21 @@ export class JobPulls {
     this.#jobIsNext.add(worker);
   }
 
-  /** Pulls for those of these workers that have a free place; for frozen ones only if all are, as for calls. */
-  begin(workers: readonly ReadyWorker[]): void {
+  /**
+   * Pulls for those of these workers that have a free place; for frozen ones only if all are, as for calls. `ahead`: says which
+   * busy ones may get one more, of a store whose jobs may go ahead; null: none.
+   */
+  begin(
+    workers: readonly ReadyWorker[],
+    ahead: Pick<Batcher<Call, ReadyWorker>, 'jobMayFollow'> | null,
+  ): void {
     const areAllFrozen = workers.every(({ isFrozen }) => isFrozen);
     for (const worker of workers) {
       if (worker.load < worker.places && (areAllFrozen || !worker.isFrozen)) this.#pull(worker);
     }
-  }
-
-  /** Pulls for busy workers that `mayFollow` says may get one more, if jobs may go ahead. */
-  beginAhead(workers: readonly ReadyWorker[], mayFollow: (worker: ReadyWorker) => boolean): void {
-    if (!this.#feed.goesAhead) return;
-    for (const worker of workers) if (worker.load >= worker.places && mayFollow(worker)) this.#pull(worker);
+    if (ahead === null || !this.#feed.goesAhead) return;
+    for (const worker of workers)
+      if (worker.load >= worker.places && ahead.jobMayFollow(worker, workers.length)) this.#pull(worker);
   }
 
   #pull(worker: ReadyWorker): void {
