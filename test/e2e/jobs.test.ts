@@ -382,6 +382,7 @@ withOneRuntime(({ app }) => {
       });
       const args = ['--restart-limit', '0', '--drain-lag', '0s'];
       const server = await startHere(files.path('app.mjs'), { t, args, env: cues.env });
+      await server.until(({ state }) => state === 'ready'); // or the first start might be broken, and end the server
       const first = [
         await startAsync(server, '/', {}),
         await startAsync(server, '/', { ends: true }),
