@@ -28,18 +28,8 @@ interface NotJson {
   readonly 'JSON has no such value': never;
 }
 
-type TypedArray =
-  | Uint8Array
-  | Uint8ClampedArray
-  | Int8Array
-  | Uint16Array
-  | Int16Array
-  | Uint32Array
-  | Int32Array
-  | BigUint64Array
-  | BigInt64Array
-  | Float32Array
-  | Float64Array;
+/** A `DataView` has no elements. */
+type TypedArray = ArrayBufferView & { readonly BYTES_PER_ELEMENT: number };
 
 /* eslint-disable @typescript-eslint/no-explicit-any -- any such type is meant */
 type NoData =
@@ -277,7 +267,7 @@ async function sendUntilTaken(
       ...init,
       headers: { ...headers, ...time },
       signal: signal ?? null,
-      redirect: 'manual', // one that is followed can turn the call into a GET
+      redirect: 'manual', // fetch would make a GET of the call
     }).catch((cause: unknown) => fail(cause, !isRefused(cause)));
     const reply = { response, fail };
     if (!response.ok) {
@@ -311,9 +301,9 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
 
 /** Reads the error in an answer. */
 async function readError({ response, fail }: Reply): Promise<ServeError> {
-  const { status, headers, type } = response;
+  const { status, headers } = response;
   const text = await response.text().catch(fail);
-  if (type === 'opaqueredirect' || (status < 400 && headers.has('Location'))) {
+  if (status < 400) {
     const to = headers.get('Location') ?? 'another address'; // browsers do not tell
     const message = `The call is sent on to ${to}: give the client that address.`;
     return new ServeError('SERVE_HTTP_ERROR', message, { status, cause: text });
@@ -336,30 +326,25 @@ function errorIn(text: string, status: number, retryAfterMs?: number): ServeErro
   return new ServeError(code, message, { issues, begun, retryAfterMs, status: chosen });
 }
 
-function jsonOf(text: string, { status }: Response): unknown {
+/** The JSON value of a text; of one that is none what `other` returns, the text itself by default. */
+function valueOf(text: string, other: (text: string) => unknown = String): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ServeError('SERVE_HTTP_ERROR', 'The answer is no JSON.', { status, cause: text });
-  }
-}
-
-/** The JSON value of a text, or the text itself. */
-function valueOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
+    return other(text);
   }
 }
 
 async function readAnswer(reply: Reply): Promise<unknown> {
   const { response, fail } = reply;
   const type = response.headers.get('Content-Type') ?? '';
+  const refuse = (cause: string): never => {
+    throw new ServeError('SERVE_HTTP_ERROR', 'The answer is no JSON.', { status: response.status, cause });
+  };
   if (/^application\/(?:x-)?ndjson/.test(type))
-    return itemsOf(reply, /\n/, (line) => [jsonOf(line, response)]);
+    return itemsOf(reply, /\n/, (line) => [valueOf(line, refuse)]);
   if (/^text\/event-stream/.test(type)) return itemsOf(reply, /\r?\n\r?\n/, readEvent);
-  if (/^application\/(?:[^;]+\+)?json/.test(type)) return jsonOf(await response.text().catch(fail), response);
+  if (/^application\/(?:[^;]+\+)?json/.test(type)) return valueOf(await response.text().catch(fail), refuse);
   if (/^text\//.test(type)) return response.text().catch(fail);
   return new Uint8Array(await response.arrayBuffer().catch(fail));
 }
