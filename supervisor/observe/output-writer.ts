@@ -74,9 +74,12 @@ function isPipe(fd: number): boolean {
  */
 function toPipe(fd: 1 | 2): (data: Buffer, done: () => void) => void {
   const stream = fd === 1 ? process.stdout : process.stderr;
-  stream.on('error', () => {}); // `done` gets the error as well
+  stream.off('error', ignore).on('error', ignore); // once, however many servers the program starts
   return (data, done) => stream.write(data, () => done());
 }
+
+/** Takes an error, which `done` gets as well. */
+function ignore(): void {}
 
 /** Writes to a file, a terminal or a device. */
 function toFile(fd: number, data: Buffer, offset: number, done: () => void): void {
