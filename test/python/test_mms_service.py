@@ -143,6 +143,9 @@ class LoadTest(ServiceCase):
         (inf / "MANIFEST.json").write_text("[")
         with self.assertRaisesRegex(ValueError, "MANIFEST.json is not JSON: "):
             Loaded(handler, self.folder)
+        (inf / "MANIFEST.json").write_text("[" * 50_000 + "]" * 50_000)
+        with self.assertRaisesRegex(ValueError, "MANIFEST.json is nested too deeply$"):
+            Loaded(handler, self.folder)
 
     def test_config_has_options_and_raw_items_is_one_of_them(self) -> None:
         source = "def handle(d, c): return d and [c.system_properties['batch_size']]\n"

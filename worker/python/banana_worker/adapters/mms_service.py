@@ -25,6 +25,7 @@ from banana_worker.protocol.messages import Metric, Route, ServiceSource, StartS
 from banana_worker.report.metric_rules import number_of
 from banana_worker.run.call_context import CallContext, InitContext
 from banana_worker.run.loaded_app import ANY_BATCH, Description, LoadedApp, attempts_of
+from banana_worker.text.json_limits import check_depth
 
 Handle = Callable[[Any, Context], Any]
 
@@ -283,9 +284,13 @@ def _read(path: str) -> Optional[Dict[str, Any]]:
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
-        value = json.loads(data.decode("utf-8-sig"))
+        text = data.decode("utf-8-sig")
+        check_depth(text)
+        value = json.loads(text)
     except ValueError as cause:
         raise ValueError(f"{path} is not JSON: {cause}") from cause
+    except RecursionError:
+        raise ValueError(f"{path} is nested too deeply") from None
     if isinstance(value, dict):
         return value
     raise ValueError(f"{path} is not a JSON object")
