@@ -136,6 +136,21 @@ def test_a_background_function_has_begun_when_its_caller_is_answered_unless_anot
     may_end.set()
 
 
+def test_the_caller_of_a_background_function_is_answered_after_its_input_was_read(monkeypatch):
+    """A `notify` right after the answer would be lost if the function's `wait` came much later."""
+    app = potassium.Potassium("my_app")
+    read = []
+
+    def read_slowly(call, body, wishes):
+        time.sleep(0.3)
+        read.append(body)
+
+    monkeypatch.setattr("banana_worker.run.running_call.read_input", read_slowly)
+    app.background("/")(lambda context, request: None)
+    assert app.test_client().post("/", json={}).json == {"started": True}
+    assert read == [b"{}"]
+
+
 def test_a_background_call_with_a_malformed_body_is_answered_too(capfd):
     app = potassium.Potassium("my_app")
     app.background("/bytes", raw=True)(lambda context, request: pytest.fail("it was called"))

@@ -27,7 +27,7 @@ from banana_worker.report.app_log import AppLog
 from banana_worker.report.app_metrics import OwnMetrics
 from banana_worker.report.print_attribution import PrintAttribution
 from banana_worker.run.arriving_calls import WaitingCall
-from banana_worker.run.call_context import InitContext, WorkerInfo
+from banana_worker.run.call_context import CallContext, InitContext, WorkerInfo
 from banana_worker.run.run_calls import CallRun
 from banana_worker.run.running_call import CallHost, RunningCall
 from banana_worker.run.webhook_handover import DEFAULT_TIMEOUT_MS
@@ -43,15 +43,24 @@ class Submitted(NamedTuple):
     body: bytes
     route: Route
     answer: Future[Answer]
-    # Set once the call runs.
+    # Set once the function runs, or the call has ended before.
     begun: threading.Event
+
+
+class TestedApp(PotassiumApp):
+    # That of the call that runs.
+    begun: threading.Event
+
+    def handle(self, route: str, input: Any, ctx: CallContext) -> Any:
+        self.begun.set()
+        return super().handle(route, input, ctx)
 
 
 class AppThread:
     def __init__(self, app: Any) -> None:
         """Returns when `init` has. Raises its exception."""
         # Only the server reads `config` and other exports beside an app.
-        self.app = PotassiumApp(app, ModuleType(app.name))
+        self.app = TestedApp(app, ModuleType(app.name))
         self.status = PotassiumStatus.initial(1)
         self._status_lock = threading.Lock()
         self._background_ended: Callable[[bool], None] = app._write_event_chan
@@ -107,7 +116,7 @@ class AppThread:
     def _answer(self, submitted: Submitted, host: CallHost, channel: TestChannel) -> None:
         call, route = submitted.call, submitted.route
         self.note(StatusEvent.INFERENCE_START, call.id)
-        submitted.begun.set()
+        self.app.begun = submitted.begun
         answer: Optional[Answer] = None
         failure: Optional[BaseException] = None
         channel.messages.clear()
@@ -117,6 +126,7 @@ class AppThread:
             answer = _answer_in(channel.messages, run.raised)
         except BaseException as error:
             failure = self._shown(error, call)
+        submitted.begun.set()
         # The caller may read the status right after its answer.
         self.note(StatusEvent.INFERENCE_END, call.id)
         if answer is not None:
