@@ -200,6 +200,18 @@ export abstract class CallWorker implements CallHolder, ReadyWorker, ChannelHand
     this.release(held, null);
   }
 
+  /** Each of them goes back to its store once the worker says that it has not begun it. */
+  recallJobs(): void {
+    const ahead = this.#batches.slice(this.places).flatMap(({ calls }) => calls);
+    for (const held of ahead) {
+      if (!held.call.isPulled || held.call.settled || held.isRecalled) continue;
+      held.isRecalled = true;
+      if (this.#cancel(held, '')) continue;
+      held.call.giveBack(false);
+      this.release(held, null);
+    }
+  }
+
   /** Returns false if the call was never sent: the worker does not know it. */
   #cancel({ id }: HeldCall, reason: string): boolean {
     if (!this.channel.dropBody(id)) return false;

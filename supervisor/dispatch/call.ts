@@ -78,6 +78,8 @@ export interface ReadyWorker extends BatchWorker {
   learnBegun(): void;
   /** The client of this call has gone or has an answer. */
   abandon(call: Call, reason: string): void;
+  /** Asks for the jobs back that were sent ahead and that it has not begun. */
+  recallJobs(): void;
   /** Signals the app that this call is not wanted any more; its answer still counts. */
   signal(call: Call, reason: string): void;
   /** Sends a part of a message from the client, within the credit given; the bytes belong to the worker's channel from now on. */

@@ -193,7 +193,7 @@ export class Dispatcher {
 
   /**
    * Fails every call that has not begun: waiting, sent ahead to a worker, or with a body that still arrives. A call that was
-   * pulled is not sent ahead: it is about to begin, and runs.
+   * pulled and that a worker holds runs, or goes back to its store.
    */
   failNotBegun(error: ServeError): void {
     this.failQueued(error);

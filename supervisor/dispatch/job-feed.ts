@@ -2,6 +2,7 @@
  * The jobs of one model that wait in a store, as the dispatcher sees them. They outlive their clients, and may be many:
  * only those that a free worker is about to begin come here. `jobs/` implements it.
  */
+import { Alarm, startLimit } from '../machine/limit-timer.js';
 import type { Batcher, BatchWorker } from './batcher.js';
 import type { Call, ReadyWorker } from './call.js';
 
@@ -33,6 +34,9 @@ export const NO_FEED: JobFeed = {
   close: () => {},
 };
 
+/** A job that runs so long is not the short one that was expected: no job waits behind it any longer. */
+const LONG_RUN_MS = 25;
+
 /** Pulls jobs from the store for workers that are free, in turn with the calls that wait in line. */
 export class JobPulls {
   readonly #feed: JobFeed;
@@ -41,6 +45,9 @@ export class JobPulls {
   readonly workers = new Set<ReadyWorker>();
   /** Workers that got a call while jobs waited: the next thing that they get is a job. */
   readonly #jobIsNext = new WeakSet<ReadyWorker>();
+  /** Workers that got jobs ahead since the last look. */
+  readonly #ahead = new Set<ReadyWorker>();
+  readonly #recallAlarm = new Alarm(() => this.#recall(), startLimit);
   #isAwake = false;
   #wakes = 0;
 
@@ -93,7 +100,23 @@ export class JobPulls {
     }
     if (ahead === null || !this.#feed.goesAhead) return;
     for (const worker of workers)
-      if (worker.load >= worker.places && ahead.jobMayFollow(worker, workers.length)) this.#pull(worker);
+      if (worker.load >= worker.places && ahead.jobMayFollow(worker, workers.length)) {
+        this.#pull(worker);
+        this.#ahead.add(worker);
+        this.#recallAlarm.set(performance.now() + LONG_RUN_MS);
+      }
+  }
+
+  /** Takes jobs back that were sent ahead and wait behind a long one: another worker may run them, they may expire or be cancelled. */
+  #recall(): void {
+    for (const worker of this.#ahead) {
+      if (worker.load <= worker.places) this.#ahead.delete(worker);
+      else if (worker.runningMs >= LONG_RUN_MS) {
+        this.#ahead.delete(worker);
+        worker.recallJobs();
+      }
+    }
+    if (this.#ahead.size > 0) this.#recallAlarm.set(performance.now() + LONG_RUN_MS);
   }
 
   #pull(worker: ReadyWorker): void {

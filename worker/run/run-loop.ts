@@ -88,11 +88,14 @@ export class RunLoop {
     return this.#running.find(({ call }) => call.id === id);
   }
 
-  /** Cancels a call whose client does not wait any more: drops it if it has not begun, otherwise aborts its signal. */
+  /**
+   * Cancels a call whose client does not wait any more: drops it if it has not begun, otherwise aborts its signal, unless the
+   * reason is empty.
+   */
   cancel(id: number, reason: string): void {
     const running = this.running(id);
     if (running !== undefined) {
-      running.cancel(reason);
+      if (reason !== '') running.cancel(reason);
       return;
     }
     const index = this.#inbox.findIndex(({ calls }) => calls.some(({ call }) => call.id === id));

@@ -127,6 +127,52 @@ test('of the calls that a worker loses, those that were sent ahead are told from
   }
 });
 
+test('a job that was sent ahead goes back to its store if the worker has not begun it, and else its answer counts', async () => {
+  const { assign, noteBegun, answer, calls: held, tap, cancelled, story, close } = setUp();
+  const jobs = [...'abcd'].flatMap((name) => assign(name));
+  for (const job of jobs.slice(0, 3))
+    job.onGivenBack = (isLoss) => story.push(`${job.message.requestId} is back${isLoss ? ', lost' : ''}`);
+  await nextTurn();
+  noteBegun(1);
+  held.recallJobs();
+  held.recallJobs();
+  await nextTurn();
+  const recalls = tap.received.flatMap(({ message }) =>
+    message.type === 'cancel' ? [[message.id, message.reason]] : [],
+  );
+  const expected = [
+    [2, ''],
+    [3, ''],
+  ];
+  assert.deepEqual(recalls, expected, 'neither the job that runs nor the call behind it');
+  answer(1);
+  noteBegun(4); // by now the note is that of the call behind them
+  cancelled(3);
+  answer(2);
+  answer(4);
+  const ends = ['a has ended well', 'a ok', 'c is back', 'c has ended', 'b has ended well', 'b ok'];
+  assert.deepEqual(story, [...ends, 'd has ended well', 'd ok']);
+  close();
+});
+
+test('a job that was never written to its worker goes back to its store at once', async () => {
+  const { assign, calls: held, frames, tap, story, close } = setUp();
+  tap.hold();
+  assign('a', Buffer.alloc(8 * MAX_FRAGMENT_BYTES));
+  const [b] = assign('b') as [Call];
+  b.onGivenBack = () => story.push('b is back');
+  await nextTurn();
+  held.recallJobs();
+  assert.deepEqual([story, held.load], [['b is back', 'b has ended'], 1]);
+  tap.release();
+  await nextTurn();
+  assert.deepEqual(
+    frames().filter((frame) => frame !== 'body'),
+    ['a.'],
+  );
+  close();
+});
+
 test('a call of a batch that was sent ahead is cancelled alone, and keeps its place until the worker has ended it', async () => {
   const { assign, calls: held, frames, cancelled, story, close } = setUp();
   assign('a');

@@ -113,6 +113,11 @@ export class FakeWorker implements ReadyWorker {
 
   signal(): void {}
 
+  recalls = 0;
+  recallJobs(): void {
+    this.recalls += 1;
+  }
+
   abandon(call: Call, reason: string): void {
     this.abandoned.push(`${call.message.requestId}: ${reason}`);
   }

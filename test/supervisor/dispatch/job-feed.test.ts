@@ -194,6 +194,25 @@ test('short jobs go ahead to a busy worker, at most eight together, once no work
   assert.deepEqual([at(bench).load, feed.stored], [8, ['r', 's']]);
 });
 
+test('jobs that wait behind one that runs long are asked back, once', async (t) => {
+  const { bench, feed } = open(t, 1);
+  feed.goesAhead = true;
+  bench.learn(0.1);
+  feed.stored.push(...'abc');
+  bench.dispatcher.pump();
+  for (let i = 0; i < 3; i += 1) await feed.answer();
+  assert.equal(at(bench).load, 3);
+  for (const [runningMs, recalls] of [
+    [24, 0],
+    [25, 1],
+    [50, 1],
+  ] as const) {
+    at(bench).runningMs = runningMs;
+    bench.pass(25);
+    assert.equal(at(bench).recalls, recalls, `after ${runningMs} ms`);
+  }
+});
+
 const NOT_AHEAD = {
   'a store that outlives the server': { goesAhead: false },
   'runs that are not short': { runMs: 3 },
