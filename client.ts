@@ -303,8 +303,8 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
 async function readError({ response, fail }: Reply): Promise<ServeError> {
   const { status, headers } = response;
   const text = await response.text().catch(fail);
-  if (status < 400) {
-    const to = headers.get('Location') ?? 'another address'; // browsers do not tell
+  if (status === 0 || (status < 400 && headers.has('Location'))) {
+    const to = headers.get('Location') ?? 'another address'; // browsers tell neither, nor the status
     const message = `The call is sent on to ${to}: give the client that address.`;
     return new ServeError('SERVE_HTTP_ERROR', message, { status, cause: text });
   }
@@ -356,25 +356,30 @@ function itemsOf(
   read: (part: string) => unknown[],
 ): AsyncGenerator<unknown> {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  const cancel = (): Promise<void> => reader.cancel().catch(() => {}); // it has failed, which its reader has got
   async function* items(): AsyncGenerator<unknown> {
     const decoder = new TextDecoder();
     let rest = '';
-    for (;;) {
-      const { done, value } = await reader.read().catch(fail);
-      const text = decoder.decode(value, { stream: !done });
-      rest += text;
-      if (!done && !text.includes('\n')) continue; // so that a long item is not searched at each of its parts
-      const parts = rest.split(separator);
-      rest = done ? '' : (parts.pop() as string);
-      for (const part of parts) if (part !== '') yield* read(part);
-      if (done) return;
+    try {
+      for (;;) {
+        const { done, value } = await reader.read().catch(fail);
+        const text = decoder.decode(value, { stream: !done });
+        rest += text;
+        if (!done && !text.includes('\n')) continue; // so that a long item is not searched at each of its parts
+        const parts = rest.split(separator);
+        rest = done ? '' : (parts.pop() as string);
+        for (const part of parts) if (part !== '') yield* read(part);
+        if (done) return;
+      }
+    } finally {
+      await cancel(); // after an item that is an error, or none
     }
   }
   const stream = items();
   const leave = stream.return.bind(stream);
   // A generator that was not begun would not run its `finally`, and one that waits would run it late.
   stream.return = async (value) => {
-    await reader.cancel().catch(() => {}); // it has failed, which its reader has got
+    await cancel();
     return leave(value);
   };
   return stream;

@@ -153,6 +153,27 @@ test('a redirect is an error that names its address: fetch would turn the call i
   assert.match(message, /to https:\/\/models\.example\/: give the client that address/);
 });
 
+test('a status below 400 that leads nowhere is no redirect', async (t) => {
+  const { model } = await answering(t, (response) => response.writeHead(304).end());
+  const { code, status, message } = await errorOf(model('in'));
+  assert.deepEqual([code, status, message], ['SERVE_HTTP_ERROR', 304, 'The answer has the status 304.']);
+});
+
+test('a stream that has a line that is no JSON is given up: its server is not kept waiting', async (t) => {
+  let isLeft = false;
+  const { model } = await answering(
+    t,
+    stream('application/x-ndjson', '1\n{"a":\n', (response) => response.on('close', () => (isLeft = true))),
+  );
+  const answer = (await model('in')) as AsyncIterable<unknown>;
+  assert.equal((await errorOf(allOf(answer))).code, 'SERVE_HTTP_ERROR');
+  await eventually(
+    () => isLeft,
+    60_000,
+    () => 'the connection is still open',
+  );
+});
+
 for (const [type, text] of [
   ['application/json', ''],
   ['application/x-ndjson', '{"a":'],
