@@ -303,21 +303,19 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
 async function readError({ response, fail }: Reply): Promise<ServeError> {
   const { status, headers } = response;
   const text = await response.text().catch(fail);
-  if (status === 0 || (status < 400 && headers.has('Location'))) {
-    const to = headers.get('Location') ?? 'another address'; // browsers tell neither, nor the status
-    const message = `The call is sent on to ${to}: give the client that address.`;
-    return new ServeError('SERVE_HTTP_ERROR', message, { status, cause: text });
-  }
   const afterMs = Number(headers.get('Retry-After-Ms') ?? 1000 * Number(headers.get('Retry-After') ?? NaN));
-  return errorIn(text, status, afterMs >= 0 ? afterMs : undefined);
+  return errorIn(headers.get('Location') ?? text, status, afterMs >= 0 ? afterMs : undefined);
 }
 
-/** The error of the server in this text; else, as an app and a proxy may answer anything, an error with the text as its cause. */
+/**
+ * The error of the server in this text; else, as an app and a proxy may answer anything, an error with the text as its cause, or
+ * the address of a redirect.
+ */
 function errorIn(text: string, status: number, retryAfterMs?: number): ServeError {
   const { error } = Object(valueOf(text)) as { error?: unknown };
   const { code, message, issues, begun } = Object(error) as Partial<ServerError>;
   if (code === undefined || message === undefined)
-    return new ServeError('SERVE_HTTP_ERROR', `The answer has the status ${status}.`, {
+    return new ServeError('SERVE_HTTP_ERROR', `The answer has the status ${status} and no known form.`, {
       status,
       retryAfterMs,
       cause: text,
@@ -326,26 +324,24 @@ function errorIn(text: string, status: number, retryAfterMs?: number): ServeErro
   return new ServeError(code, message, { issues, begun, retryAfterMs, status: chosen });
 }
 
-/** The JSON value of a text; of one that is none what `other` returns, the text itself by default. */
-function valueOf(text: string, other: (text: string) => unknown = String): unknown {
+/** The JSON value of a text, or the text itself. @throws ServeError of this status, if there is one, in its place */
+function valueOf(text: string, status?: number): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return other(text);
+    if (status === undefined) return text;
+    throw errorIn(text, status);
   }
 }
 
 async function readAnswer(reply: Reply): Promise<unknown> {
   const { response, fail } = reply;
+  const readText = (): Promise<string> => response.text().catch(fail);
   const type = response.headers.get('Content-Type') ?? '';
-  const refuse = (cause: string): never => {
-    throw new ServeError('SERVE_HTTP_ERROR', 'The answer is no JSON.', { status: response.status, cause });
-  };
-  if (/^application\/(?:x-)?ndjson/.test(type))
-    return itemsOf(reply, /\n/, (line) => [valueOf(line, refuse)]);
-  if (/^text\/event-stream/.test(type)) return itemsOf(reply, /\r?\n\r?\n/, readEvent);
-  if (/^application\/(?:[^;]+\+)?json/.test(type)) return valueOf(await response.text().catch(fail), refuse);
-  if (/^text\//.test(type)) return response.text().catch(fail);
+  if (/[/-]ndjson/.test(type)) return itemsOf(reply, /\n/, (line) => [valueOf(line, response.status)]);
+  if (/event-stream/.test(type)) return itemsOf(reply, /\r?\n\r?\n/, readEvent);
+  if (/[/+]json/.test(type)) return valueOf(await readText(), response.status);
+  if (/^text\//.test(type)) return readText();
   return new Uint8Array(await response.arrayBuffer().catch(fail));
 }
 
