@@ -91,7 +91,8 @@ function answerOf(result: unknown, context: Context, idx: number, open: OpenResu
     const head = headOf(context, idx);
     const iterator = iteratorOf(result);
     if (iterator === null) return new Reply(head, { kind: 'result', value: result });
-    return new Reply(head, { kind: 'stream', iterator: open.stream(iterator) });
+    const typeFromItem = head.contentType === '';
+    return new Reply(head, { kind: 'stream', iterator: open.stream(iterator), typeFromItem });
   } catch (thrown) {
     return thrown instanceof Error ? thrown : new ServeError('SERVE_OUTPUT_INVALID');
   }

@@ -16,10 +16,11 @@ export type ReplyBody =
   /** Encoded by `formats/mms.ts`; the content type of the encoding is used if the head has none. */
   | { readonly kind: 'result'; readonly value: unknown }
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
-  /** If the head has no content type, the first item gives it. */
   | {
       readonly kind: 'stream';
       readonly iterator: AnyIterator;
+      /** True if the first item determines the content type, not the head. */
+      readonly typeFromItem?: boolean;
       /** True if the client's Accept header determines the encoding and the head. */
       readonly byAccept?: boolean;
     };

@@ -40,8 +40,8 @@ export function iteratorOf(value: unknown): AnyIterator | null {
 
 /**
  * Sends every item. The head leaves with the first non-empty chunk, so an early error is still a whole error reply, and
- * so is a first item that cannot be encoded. `fixedHead`: null if the client's Accept header determines the encoding; with an
- * empty content type, the first item has it.
+ * so is a first item that cannot be encoded. `fixedHead`: null if the client's Accept header determines the encoding.
+ * `typeFromItem`: the first item determines its content type.
  * Rejects with the error of the iterator; calls its `return()` when the client has left or an item cannot be encoded.
  */
 export async function sendStream(
@@ -49,8 +49,9 @@ export async function sendStream(
   accept: string,
   fixedHead: ReplyHead | null,
   out: StreamOut,
+  typeFromItem = false,
 ): Promise<void> {
-  const encoder = fixedHead === null ? encoderFor(accept) : rawItems(fixedHead);
+  const encoder = fixedHead === null ? encoderFor(accept) : rawItems(fixedHead, typeFromItem);
   let head: ReplyHead | null = null;
   let headSent = false;
   let yieldedAtMs = performance.now();
@@ -102,7 +103,7 @@ interface ItemEncoder {
 function encoderFor(accept: string): ItemEncoder {
   if (asksFor(accept, 'text/event-stream')) return EVENTS;
   if (asksFor(accept, 'application/x-ndjson') || asksFor(accept, 'application/ndjson')) return JSON_LINES;
-  return rawItems(PLAIN_HEAD);
+  return rawItems(PLAIN_HEAD, true);
 }
 
 const EVENTS: ItemEncoder = {
@@ -128,11 +129,11 @@ function jsonLine(item: unknown): Buffer {
  * Sends bytes and text unchanged, because an app with its own head may write events itself; other values by its content
  * type.
  */
-function rawItems(head: ReplyHead): ItemEncoder {
+function rawItems(head: ReplyHead, typeFromItem: boolean): ItemEncoder {
   const isEvents = /^text\/event-stream\b/i.test(head.contentType);
   const encode = isEvents ? (item: unknown): Buffer => event(jsonText(item)) : jsonLine;
   return {
-    head: (first) => ({ ...head, contentType: head.contentType || chunkType(first) }),
+    head: (first) => (typeFromItem ? { ...head, contentType: chunkType(first) } : head),
     item: (item) => rawBytes(item) ?? encode(item),
   };
 }

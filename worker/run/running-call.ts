@@ -238,7 +238,8 @@ export class RunningCall {
     if (body.kind === 'value') {
       this.#deliverValue(body.value);
     } else if (body.kind === 'stream') {
-      this.#orFail(this.#deliverStream(body.iterator, body.byAccept === true ? null : head));
+      const fixedHead = body.byAccept === true ? null : head;
+      this.#orFail(this.#deliverStream(body.iterator, fixedHead, body.typeFromItem));
     } else if (body.kind === 'bytes') {
       this.#succeed({ contentType, body: body.bytes }, head);
     } else if (body.kind === 'json') {
@@ -249,14 +250,14 @@ export class RunningCall {
     }
   }
 
-  async #deliverStream(iterator: AnyIterator, head: ReplyHead | null): Promise<void> {
+  async #deliverStream(iterator: AnyIterator, head: ReplyHead | null, typeFromItem?: boolean): Promise<void> {
     const { call } = this;
     const { channel, prints, streamWindowBytes } = this.#host;
     this.input = undefined; // a stream may run for hours
     const stream = new StreamSender(channel, call.id, streamWindowBytes);
     this.#stream = stream;
     if (this.ctx.aborted) stream.cancel();
-    const send = (): Promise<void> => sendStream(iterator, call.accept, head, stream);
+    const send = (): Promise<void> => sendStream(iterator, call.accept, head, stream, typeFromItem);
     // Async context that the app enters in this stream must not reach the other streams of its batch.
     const asyncContext = new AsyncResource('banana-serve stream');
     await asyncContext.runInAsyncScope(() => prints.run(call.requestId, send));

@@ -96,6 +96,20 @@ test('a Response keeps its status, type and headers', async () => {
   assert.equal(body.toString(), 'made');
 });
 
+test('a Response that streams with an empty content type is sent without one, not with that of its first item', async () => {
+  const bench = new Bench(() => {
+    const start = (controller: ReadableStreamDefaultController<Buffer>): void => {
+      for (const text of ['mi', 'ne']) controller.enqueue(Buffer.from(text));
+      controller.close();
+    };
+    return new Response(new ReadableStream({ start }), { headers: { 'content-type': '' } });
+  });
+  bench.call(1);
+  await bench.ended(1);
+  const head = bench.of('head', 1)?.message;
+  assert.equal(head?.type === 'head' ? head.contentType : null, '');
+});
+
 test('a Response that is thrown is the answer; thrown by its own body it is one too, and a used one fails', async () => {
   const used = new Response('used');
   await used.text();
