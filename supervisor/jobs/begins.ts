@@ -76,6 +76,8 @@ export class Begins {
   readonly #beginning = new Set<Promise<unknown>>();
   /** Jobs that were cancelled while a begin, which may be theirs, was on its way. */
   readonly #cancelledEarly = new Set<string>();
+  /** Jobs that were given back, with a webhook that has their begin already. */
+  readonly #toldBegun = new Set<string>();
   /** A begin has failed, and none is to be tried before the store is retried: what it gives back is due at once. */
   isResting = false;
   /** The server drains, and jobs that wait outlive it. */
@@ -121,6 +123,7 @@ export class Begins {
 
   /** A job that no worker was running has ended. */
   endUnrun(record: EndedRecord, call: StoredCall): void {
+    this.#toldBegun.delete(record.id);
     const message = { id: 0, statusOf: this.#options.statusOf, ...call };
     const job = new Call(message, [], timesOf(record), NOWHERE);
     this.#options.listener?.onEnded?.({ record, call, job, body: null });
@@ -172,12 +175,13 @@ export class Begins {
     const job = new Call(message, pieces, timesOf(record), sink);
     job.onGivenBack = (isLoss) => {
       this.#running.delete(id);
+      if (record.hasWebhook && attempt === 1) this.#toldBegun.add(id);
       // When the server has stopped, it is what kills the workers: that says nothing of the job.
       void this.#giveBack(id, token, isLoss && !this.#isStopped).then(over.resolve);
     };
     this.#watch(over.promise);
     this.#running.set(id, job);
-    if (attempt === 1) this.#options.listener?.onBegun?.(begun);
+    if (attempt === 1 && !this.#toldBegun.delete(id)) this.#options.listener?.onBegun?.(begun);
     return job;
   }
 

@@ -16,12 +16,14 @@ export interface CallOptions {
   readonly route?: string;
   readonly headers?: string;
   readonly wishes?: Partial<
-    Pick<AcceptedCall, 'delayMs' | 'ttlMs' | 'priority' | 'key' | 'isPinned' | 'maxAttempts'>
+    Pick<AcceptedCall, 'delayMs' | 'ttlMs' | 'priority' | 'key' | 'isPinned' | 'maxAttempts' | 'webhook'>
   >;
 }
 
 export class JobsBench {
   readonly jobs: KeptJobs;
+  /** Ids of the jobs whose begin was told. */
+  readonly begun: string[] = [];
   readonly ended: EndedJob[] = [];
   readonly retried: JobRecord[] = [];
   readonly stranded: string[] = [];
@@ -47,6 +49,7 @@ export class JobsBench {
       maxResultBytes: 1000,
       listener: {
         onLosable: () => (this.warnings += 1),
+        onBegun: ({ record }) => this.begun.push(record.id),
         onEnded: (ended) => this.ended.push(ended),
         onRetry: (record) => this.retried.push(record),
         onStranded: (text) => this.stranded.push(text),

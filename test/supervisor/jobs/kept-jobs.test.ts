@@ -146,6 +146,14 @@ test('a job fails when a second worker dies with it before it begins', async () 
   assert.deepEqual([record?.attempts, record?.begunAt, bench.ended.length], [0, null, 1]);
 });
 
+test('the begin of a job with a webhook is told once, although it is given back and begins again', async () => {
+  const bench = open();
+  const { id } = await bench.accept({ wishes: { webhook: 'http://localhost/hook' } });
+  for (let i = 0; i < 2; i += 1) (await bench.begin()).giveBack(false);
+  await bench.begin();
+  assert.deepEqual(bench.begun, [id]);
+});
+
 test('an attempt that fails is reported, and its worker must let go of it before the next one begins', async () => {
   const bench = open();
   const { id } = await bench.accept({ wishes: { maxAttempts: 2 } });
