@@ -244,12 +244,13 @@ export class Dispatcher {
 
   /** A worker died holding these calls, in their order. Calls that began are lost, the others return to the head of the line, once. */
   lost(calls: readonly Call[], error: ServeError): void {
+    const jobs: Call[] = [];
     for (const call of [...calls].reverse()) {
       this.#detach(call);
       if (call.settled) continue;
       call.losses += 1;
       if (call.checkBegun()) this.#end(call, error);
-      else if (call.isPulled) call.giveBack(!call.wasAhead);
+      else if (call.isPulled) jobs.unshift(call);
       else if (this.#isClosed) this.#end(call, shuttingDown());
       else if (call.losses > 1) this.#end(call, this.#refusal('SERVE_NOT_BEGUN'));
       else {
@@ -258,6 +259,7 @@ export class Dispatcher {
         this.#timeoutAlarm.set(call.acceptedAtMs + this.#limits.queueTimeoutMs);
       }
     }
+    for (const job of jobs) job.giveBack(!job.wasAhead); // in order: a free worker takes the first at once
     this.#pump();
   }
 

@@ -194,6 +194,21 @@ test('short jobs go ahead to a busy worker, at most eight together, once no work
   assert.deepEqual([at(bench).load, feed.stored], [8, ['r', 's']]);
 });
 
+test('the jobs that a dead worker had not begun go back in their order', async (t) => {
+  const { bench, feed } = open(t, 1);
+  feed.goesAhead = true;
+  bench.learn(0.1);
+  feed.stored.push(...'abc');
+  bench.dispatcher.pump();
+  for (let i = 0; i < 3; i += 1) await feed.answer();
+  at(bench).begin();
+  bench.lose(at(bench));
+  assert.deepEqual(
+    [feed.givenBack, [...feed.outcomes]],
+    [['b (lost)', 'c (lost)'], [['a', 'SERVE_WORKER_LOST']]],
+  );
+});
+
 test('jobs that wait behind one that runs long are asked back, once', async (t) => {
   const { bench, feed } = open(t, 1);
   feed.goesAhead = true;
