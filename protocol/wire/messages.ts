@@ -12,7 +12,7 @@
  *   worker -> front   result   a whole answer       }
  *   worker -> front   head, chunk.., end  a stream  } exactly one ending for every call,
  *   worker -> front   error    a failed call        } cancelled ones included
- *   front  -> worker  cancel   no client waits for this call any more; or it is for another worker, unless it has begun
+ *   front  -> worker  cancel   no client waits for this call any more
  *   front  -> worker  credit   this stream may send that many more bytes
  *   both              data     part of a message on a call's WebSocket  }
  *   worker -> front   credit   the client may send that many more bytes } between such a call's beginning and its
@@ -278,7 +278,6 @@ const status = whole(200, 599);
 export const MESSAGES = {
   start: { spec: map as Check<unknown> as Check<StartSpec> },
   body: { id: uint },
-  /** An empty reason takes the call back if it has not begun, and lets it run if it has. */
   cancel: { id: uint, reason: text },
   credit: { id: uint, bytes: uint },
   /** Part of one message on a WebSocket, at most one fragment, which is the frame's body. */

@@ -146,8 +146,6 @@ export class CallAnswers {
     this.#checkNoResult(id);
     if (runMs > 0) this.#markBegun(held, runMs);
     else if (held.batch.calls.length > 1) this.#worker.learnBegun(); // the note may name this call, and all calls of the batch have begun
-    // The worker knows; the note may be that of a call behind it by now.
-    if (held.isRecalled && message.code === 'SERVE_CANCELLED' && runMs === 0) held.call.giveBack(false);
     const error = new ServeError(asCallErrorCode(message.code), message.message, {
       detail,
       status,

@@ -200,18 +200,6 @@ export abstract class CallWorker implements CallHolder, ReadyWorker, ChannelHand
     this.release(held, null);
   }
 
-  /** Each of them goes back to its store once the worker says that it has not begun it. */
-  recallJobs(): void {
-    const ahead = this.#batches.slice(this.places).flatMap(({ calls }) => calls);
-    for (const held of ahead) {
-      if (!held.call.isPulled || held.call.settled || held.isRecalled) continue;
-      held.isRecalled = true;
-      if (this.#cancel(held, '')) continue;
-      held.call.giveBack(false);
-      this.release(held, null);
-    }
-  }
-
   /** Returns false if the call was never sent: the worker does not know it. */
   #cancel({ id }: HeldCall, reason: string): boolean {
     if (!this.channel.dropBody(id)) return false;
@@ -254,7 +242,6 @@ export abstract class CallWorker implements CallHolder, ReadyWorker, ChannelHand
   /** The worker begins no more calls: removes and returns the calls of batches that have not begun, in order. */
   takeUnbegun(): Call[] {
     this.learnBegun();
-    this.#noteAhead();
     const unbegun = this.#batches.filter(({ hasBegun }) => !hasBegun).flatMap(({ calls }) => calls);
     this.#batches = this.#batches.filter(({ hasBegun }) => hasBegun);
     this.load -= unbegun.length;
@@ -265,17 +252,11 @@ export abstract class CallWorker implements CallHolder, ReadyWorker, ChannelHand
   /** The worker is dead: returns the calls that it held, in order, and stops all timers. */
   lose(): Call[] {
     const calls = this.heldCalls();
-    this.#noteAhead();
     if (calls[0]?.hasBegun === true) this.#noteEnded(calls[0]);
     this.#batches = [];
     this.load = 0;
     this.timeout.close();
     return calls;
-  }
-
-  #noteAhead(): void {
-    for (const { calls } of this.#batches.slice(this.places))
-      for (const { call } of calls) call.wasAhead = true;
   }
 
   #noteEnded({ message }: Call): void {

@@ -20,8 +20,6 @@ export class HeldCall {
   readonly batch: HeldBatch;
   /** Whether it is known to have begun: once true it stays true; if false, it may have begun since the last look. */
   knownBegun = false;
-  /** Whether it was asked back from the worker, which may have begun it before it heard of that. */
-  isRecalled = false;
   /** Bytes that the worker has sent and the client has not read. */
   #unreadBytes = 0;
   /** Number of `data` frames sent to the worker. */

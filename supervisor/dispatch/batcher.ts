@@ -164,15 +164,6 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     return least;
   }
 
-  /**
-   * Whether a worker of so many that runs short calls may get a job ahead. A call behind it is at most a turn of the event loop
-   * later; a job that runs unexpectedly long holds up a few others.
-   */
-  jobMayFollow({ load, heldBatches, places, isFrozen, isEngaged, runningMs }: W, workers: number): boolean {
-    if (places > 1 || load > heldBatches || isFrozen || isEngaged || runningMs > TURN_MS) return false;
-    return heldBatches < Math.min(MAX_JOBS, this.#sendAhead(this.#service, workers));
-  }
-
   #endsBefore(worker: W, least: W): boolean {
     if (worker.heldBatches !== least.heldBatches) return worker.heldBatches < least.heldBatches;
     return this.rules.batchSize > 1 && this.#restMs(worker) < this.#restMs(least);
@@ -261,9 +252,6 @@ function again(atMs: number): Plan<never, never> {
 
 const TURN_MS = 2;
 const MAX_AHEAD = 64;
-
-/** Most jobs that a worker holds: a job that does nothing takes 112 us alone, 66 with one ahead, 50 with 7, 44 with 63. */
-const MAX_JOBS = 8;
 
 /** Rate of a pipe between two event loops that take turns; 1 MB there and back took a worker 4 to 6 ms. */
 const BYTES_PER_MS = 400_000;

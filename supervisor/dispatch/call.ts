@@ -78,8 +78,6 @@ export interface ReadyWorker extends BatchWorker {
   learnBegun(): void;
   /** The client of this call has gone or has an answer. */
   abandon(call: Call, reason: string): void;
-  /** Asks for the jobs back that were sent ahead and that it has not begun. */
-  recallJobs(): void;
   /** Signals the app that this call is not wanted any more; its answer still counts. */
   signal(call: Call, reason: string): void;
   /** Sends a part of a message from the client, within the credit given; the bytes belong to the worker's channel from now on. */
@@ -108,8 +106,6 @@ export class Call extends Waiting {
   replyBytes = 0;
   /** Takes a job that was pulled from a store back to it; null for other jobs. `isLoss`: its worker died. */
   onGivenBack: ((isLoss: boolean) => void) | null = null;
-  /** Whether its worker died, or began no more calls, before its turn there came: what it was sent behind is to blame. */
-  wasAhead = false;
   /** Number of the slot whose worker got it last; null before. */
   worker: number | null = null;
   /** The memory of the body, which is released once the worker has read all of it. */

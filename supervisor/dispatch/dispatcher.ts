@@ -193,7 +193,7 @@ export class Dispatcher {
 
   /**
    * Fails every call that has not begun: waiting, sent ahead to a worker, or with a body that still arrives. A call that was
-   * pulled and that a worker holds runs, or goes back to its store.
+   * pulled is not sent ahead: it is about to begin, and runs.
    */
   failNotBegun(error: ServeError): void {
     this.failQueued(error);
@@ -244,13 +244,12 @@ export class Dispatcher {
 
   /** A worker died holding these calls, in their order. Calls that began are lost, the others return to the head of the line, once. */
   lost(calls: readonly Call[], error: ServeError): void {
-    const jobs: Call[] = [];
     for (const call of [...calls].reverse()) {
       this.#detach(call);
       if (call.settled) continue;
       call.losses += 1;
       if (call.checkBegun()) this.#end(call, error);
-      else if (call.isPulled) jobs.unshift(call);
+      else if (call.isPulled) call.giveBack(true);
       else if (this.#isClosed) this.#end(call, shuttingDown());
       else if (call.losses > 1) this.#end(call, this.#refusal('SERVE_NOT_BEGUN'));
       else {
@@ -259,7 +258,6 @@ export class Dispatcher {
         this.#timeoutAlarm.set(call.acceptedAtMs + this.#limits.queueTimeoutMs);
       }
     }
-    for (const job of jobs) job.giveBack(!job.wasAhead); // in order: a free worker takes the first at once
     this.#pump();
   }
 
@@ -273,9 +271,7 @@ export class Dispatcher {
   #pump(): void {
     const jobsWait = this.#pulls.mayHaveDue;
     if (this.lines.length > 0) this.#giveCalls(jobsWait);
-    // In turn with calls, a worker gets one job at a time.
-    const ahead = this.lines.length === 0 ? this.#batcher : null;
-    if (jobsWait) this.#pulls.begin(this.#supply.crew.callable, ahead);
+    if (jobsWait) this.#pulls.begin(this.#supply.crew.callable);
     this.#noteCallersWait();
   }
 

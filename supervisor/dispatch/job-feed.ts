@@ -2,23 +2,17 @@
  * The jobs of one model that wait in a store, as the dispatcher sees them. They outlive their clients, and may be many:
  * only those that a free worker is about to begin come here. `jobs/` implements it.
  */
-import { Alarm, startLimit } from '../machine/limit-timer.js';
-import type { Batcher, BatchWorker } from './batcher.js';
+import type { BatchWorker } from './batcher.js';
 import type { Call, ReadyWorker } from './call.js';
 
 export interface JobFeed {
   /** Number of due jobs that wait in the store, as far as this process knows; only a pull finds out. Zero while none may begin. */
   readonly waiting: number;
-  /**
-   * Whether a worker that runs a short call may get the next job ahead: its begin is written nowhere that outlives this
-   * process, so one that no worker has begun is given back whatever happens.
-   */
-  readonly goesAhead: boolean;
   /** Whether due jobs wait that only the app, which no worker has loaded yet, can tell to have a route. */
   readonly needsApp: boolean;
   /**
-   * Begins jobs in the store for this worker, which keeps a place free for them until the promise settles. Resolves with jobs
-   * that begin together, in order; with none if none is due. Never rejects.
+   * Begins jobs in the store for this worker, which is idle and stays so until the promise settles. Resolves with jobs that
+   * begin together, in order; with none if none is due. Never rejects.
    */
   pull(worker: BatchWorker): Promise<readonly Call[]>;
   /** The model takes no job any more. */
@@ -28,14 +22,10 @@ export interface JobFeed {
 /** The feed of a model without such jobs. */
 export const NO_FEED: JobFeed = {
   waiting: 0,
-  goesAhead: false,
   needsApp: false,
   pull: () => Promise.resolve([]),
   close: () => {},
 };
-
-/** A job that runs so long is not the short one that was expected: no job waits behind it any longer. */
-const LONG_RUN_MS = 25;
 
 /** Pulls jobs from the store for workers that are free, in turn with the calls that wait in line. */
 export class JobPulls {
@@ -45,9 +35,6 @@ export class JobPulls {
   readonly workers = new Set<ReadyWorker>();
   /** Workers that got a call while jobs waited: the next thing that they get is a job. */
   readonly #jobIsNext = new WeakSet<ReadyWorker>();
-  /** Workers that got jobs ahead since the last look. */
-  readonly #ahead = new Set<ReadyWorker>();
-  readonly #recallAlarm = new Alarm(() => this.#recall(), startLimit);
   #isAwake = false;
   #wakes = 0;
 
@@ -86,48 +73,21 @@ export class JobPulls {
     this.#jobIsNext.add(worker);
   }
 
-  /**
-   * Pulls for those of these workers that have a free place; for frozen ones only if all are, as for calls. `ahead`: says which
-   * busy ones may get one more, of a store whose jobs may go ahead; null: none.
-   */
-  begin(
-    workers: readonly ReadyWorker[],
-    ahead: Pick<Batcher<Call, ReadyWorker>, 'jobMayFollow'> | null,
-  ): void {
+  /** Pulls for those of these workers that have a free place; for frozen ones only if all are, as for calls. */
+  begin(workers: readonly ReadyWorker[]): void {
     const areAllFrozen = workers.every(({ isFrozen }) => isFrozen);
     for (const worker of workers) {
-      if (worker.load < worker.places && (areAllFrozen || !worker.isFrozen)) this.#pull(worker);
+      if (!this.mayHaveDue) return;
+      if (worker.load >= worker.places || this.workers.has(worker)) continue;
+      if (worker.isFrozen && !areAllFrozen) continue;
+      this.workers.add(worker);
+      const wakes = this.#wakes;
+      void this.#feed.pull(worker).then((calls) => {
+        this.workers.delete(worker);
+        this.#jobIsNext.delete(worker);
+        this.#isAwake = calls.length > 0 || wakes !== this.#wakes; // else another one would find nothing either
+        this.#onPulled(worker, calls);
+      });
     }
-    if (ahead === null || !this.#feed.goesAhead) return;
-    for (const worker of workers)
-      if (worker.load >= worker.places && ahead.jobMayFollow(worker, workers.length)) {
-        this.#pull(worker);
-        this.#ahead.add(worker);
-        this.#recallAlarm.set(performance.now() + LONG_RUN_MS);
-      }
-  }
-
-  /** Takes jobs back that were sent ahead and wait behind a long one: another worker may run them, they may expire or be cancelled. */
-  #recall(): void {
-    for (const worker of this.#ahead) {
-      if (worker.load <= worker.places) this.#ahead.delete(worker);
-      else if (worker.runningMs >= LONG_RUN_MS) {
-        this.#ahead.delete(worker);
-        worker.recallJobs();
-      }
-    }
-    if (this.#ahead.size > 0) this.#recallAlarm.set(performance.now() + LONG_RUN_MS);
-  }
-
-  #pull(worker: ReadyWorker): void {
-    if (!this.mayHaveDue || this.workers.has(worker)) return;
-    this.workers.add(worker);
-    const wakes = this.#wakes;
-    void this.#feed.pull(worker).then((calls) => {
-      this.workers.delete(worker);
-      this.#jobIsNext.delete(worker);
-      this.#isAwake = calls.length > 0 || wakes !== this.#wakes; // else another one would find nothing either
-      this.#onPulled(worker, calls);
-    });
   }
 }

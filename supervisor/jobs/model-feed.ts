@@ -40,10 +40,6 @@ export class ModelFeed implements JobFeed {
     return this.#store.waiting(this.#model.target());
   }
 
-  get goesAhead(): boolean {
-    return !this.#store.isDurable;
-  }
-
   get needsApp(): boolean {
     if (this.#model.isLoaded() || !this.#store.hasDue(this.model) || !this.#begins.areAllowed) return false;
     return this.#store.places().some((place) => isMeant(place, this.#model.target()));

@@ -88,14 +88,11 @@ export class RunLoop {
     return this.#running.find(({ call }) => call.id === id);
   }
 
-  /**
-   * Cancels a call whose client does not wait any more: drops it if it has not begun, otherwise aborts its signal, unless the
-   * reason is empty.
-   */
+  /** Cancels a call whose client does not wait any more: drops it if it has not begun, otherwise aborts its signal. */
   cancel(id: number, reason: string): void {
     const running = this.running(id);
     if (running !== undefined) {
-      if (reason !== '') running.cancel(reason);
+      running.cancel(reason);
       return;
     }
     const index = this.#inbox.findIndex(({ calls }) => calls.some(({ call }) => call.id === id));

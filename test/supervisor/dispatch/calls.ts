@@ -113,11 +113,6 @@ export class FakeWorker implements ReadyWorker {
 
   signal(): void {}
 
-  recalls = 0;
-  recallJobs(): void {
-    this.recalls += 1;
-  }
-
   abandon(call: Call, reason: string): void {
     this.abandoned.push(`${call.message.requestId}: ${reason}`);
   }

@@ -10,7 +10,6 @@ import { newCall, type FakeWorker } from './calls.js';
 
 /** A store of jobs whose pulls end when the test says so. */
 class FakeFeed implements JobFeed {
-  goesAhead = false;
   readonly needsApp = false;
   readonly stored: string[] = [];
   readonly givenBack: string[] = [];
@@ -29,7 +28,7 @@ class FakeFeed implements JobFeed {
     await new Promise<void>((resolve) => this.#pulls.push(resolve));
     return this.stored.splice(0, worker.maxBatch('/')).map((id) => {
       const call = newCall(id, { onSettled: (outcome) => this.outcomes.set(id, outcome) });
-      call.onGivenBack = (isLoss) => this.givenBack.push(isLoss ? `${id} (lost)` : id);
+      call.onGivenBack = () => this.givenBack.push(id);
       return call;
     });
   }
@@ -124,7 +123,7 @@ test('a job whose worker dies before it begins goes back to its store, one that 
   second.begin();
   bench.lose(first);
   bench.lose(second);
-  assert.deepEqual([feed.givenBack, [...feed.outcomes]], [['a (lost)'], [['b', 'SERVE_WORKER_LOST']]]);
+  assert.deepEqual([feed.givenBack, [...feed.outcomes]], [['a'], [['b', 'SERVE_WORKER_LOST']]]);
   assert.equal(bench.dispatcher.inFlight, 0);
 });
 
@@ -161,7 +160,7 @@ test('when calls are cut off, a job that began is lost but stays with its worker
   assert.deepEqual([[...feed.outcomes], feed.givenBack], [[['a', 'SERVE_WORKER_LOST']], []]);
   assert.deepEqual([at(bench).abandoned.length, bench.dispatcher.inFlight], [1, 2]);
   for (const worker of [...bench.workers]) bench.lose(worker);
-  assert.deepEqual([[...feed.outcomes], feed.givenBack], [[['a', 'SERVE_WORKER_LOST']], ['b (lost)']]);
+  assert.deepEqual([[...feed.outcomes], feed.givenBack], [[['a', 'SERVE_WORKER_LOST']], ['b']]);
 });
 
 test('a worker with several places pulls for one of them, and takes calls into the others', async (t) => {
@@ -176,78 +175,3 @@ test('a worker with several places pulls for one of them, and takes calls into t
   await feed.answer();
   assert.deepEqual(at(bench).ids, ['call 0', 'call 1', 'a']);
 });
-
-test('short jobs go ahead to a busy worker, at most eight together, once no worker is free', async (t) => {
-  const { bench, feed } = open(t, 2);
-  feed.goesAhead = true;
-  bench.learn(0.1);
-  feed.stored.push(...'abcdefghijklmnopqrs');
-  bench.dispatcher.pump();
-  for (let i = 0; i < 10; i += 1) {
-    await feed.answer();
-    const loads = bench.workers.map(({ load }) => load) as [number, number];
-    assert.ok(Math.abs(loads[0] - loads[1]) <= 1, `${loads.join(' and ')} jobs`);
-  }
-  assert.deepEqual([bench.workers.map(({ load }) => load), feed.pulls, feed.stored.length], [[8, 8], 0, 3]);
-  bench.finish(at(bench), 0.1);
-  await feed.answer();
-  assert.deepEqual([at(bench).load, feed.stored], [8, ['r', 's']]);
-});
-
-test('the jobs that a dead worker had not begun go back in their order', async (t) => {
-  const { bench, feed } = open(t, 1);
-  feed.goesAhead = true;
-  bench.learn(0.1);
-  feed.stored.push(...'abc');
-  bench.dispatcher.pump();
-  for (let i = 0; i < 3; i += 1) await feed.answer();
-  at(bench).begin();
-  bench.lose(at(bench));
-  assert.deepEqual(
-    [feed.givenBack, [...feed.outcomes]],
-    [['b (lost)', 'c (lost)'], [['a', 'SERVE_WORKER_LOST']]],
-  );
-});
-
-test('jobs that wait behind one that runs long are asked back, once', async (t) => {
-  const { bench, feed } = open(t, 1);
-  feed.goesAhead = true;
-  bench.learn(0.1);
-  feed.stored.push(...'abc');
-  bench.dispatcher.pump();
-  for (let i = 0; i < 3; i += 1) await feed.answer();
-  assert.equal(at(bench).load, 3);
-  for (const [runningMs, recalls] of [
-    [24, 0],
-    [25, 1],
-    [50, 1],
-  ] as const) {
-    at(bench).runningMs = runningMs;
-    bench.pass(25);
-    assert.equal(at(bench).recalls, recalls, `after ${runningMs} ms`);
-  }
-});
-
-const NOT_AHEAD = {
-  'a store that outlives the server': { goesAhead: false },
-  'runs that are not short': { runMs: 3 },
-  'a run that takes long already': { runningMs: 3 },
-  'a call that waits': { call: 'call' },
-} as const;
-
-for (const [why, given] of Object.entries(NOT_AHEAD)) {
-  test(`no job goes ahead with ${why}`, async (t) => {
-    const { bench, feed } = open(t, 1);
-    const { goesAhead, runMs, runningMs, call } = { ...USUAL, ...given };
-    feed.goesAhead = goesAhead;
-    bench.learn(runMs);
-    at(bench).runningMs = runningMs;
-    feed.stored.push('a', 'b');
-    bench.dispatcher.pump();
-    if (call !== null) bench.submit(call);
-    await feed.answer();
-    assert.deepEqual([at(bench).ids, feed.pulls], [['a'], 0]);
-  });
-}
-
-const USUAL = { goesAhead: true, runMs: 0.1, runningMs: 0, call: null };

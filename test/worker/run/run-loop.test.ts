@@ -72,17 +72,6 @@ test('a call that is cancelled while it runs gets the reason, and still has exac
   assert.match(error?.type === 'error' ? error.detail : '', /AbortError: the client left/);
 });
 
-test('a cancel without a reason drops a call that has not begun, and lets one go on that has', async () => {
-  const gate = deferred();
-  const bench = new Bench(() => gate.promise);
-  bench.call(1);
-  bench.call(2);
-  for (const id of [1, 2]) bench.loop.cancel(id, '');
-  gate.resolve();
-  await bench.ended(1);
-  assert.deepEqual(bench.story, ['begin 1', 'error 2 SERVE_CANCELLED', 'result 1']);
-});
-
 test('the next call begins only after the last fragment of a large result is out of this process', async () => {
   const large = new Uint8Array(4 * MAX_FRAGMENT_BYTES);
   const gate = deferred();

@@ -56,15 +56,14 @@ class RunLoop:
         self._fault: Optional[BaseException] = None
 
     def cancel(self, call_id: int, reason: str) -> None:
-        """Cancels a call whose answer is not needed any more: drops it if it has not begun, else informs the app,
-        unless the reason is empty."""
+        """Cancels a call whose answer is not needed any more: drops it if it has not begun, else informs the app."""
         with self._lock:
             if self.arriving.drop(call_id) or self._drop(call_id):
                 if not self._retired:  # otherwise the front has taken it back, and knows its id no more
                     send_error(self._host.channel, call_id, ServeError("SERVE_CANCELLED"), 0.0)
                 return
             run = self._running.get(call_id)  # the main thread removes it without the lock
-            if run is not None and reason != "":
+            if run is not None:
                 run.cancel(call_id, reason)
 
     def grant_credit(self, call_id: int, size: int) -> None:
