@@ -32,12 +32,16 @@ export function shareProcesses(
   });
 }
 
-/** Lets the compiled files that start servers in their process share processes; one that changes its process has it alone. */
+/**
+ * Lets the compiled files that start servers in their process share processes. One that changes its process has it alone, and
+ * so has one that uses undici from npm, which keeps the dispatcher of fetch that is closed after each file.
+ */
 export function shareServerProcesses(files: readonly string[], folder: string): string[] {
   const shared = files.filter((file) => {
     const text = readFileSync(file, 'utf8');
     return (
-      /^import .*helpers\/(?:here|shared-server|managed-command)\.js/m.test(text) && !/^process\b/m.test(text)
+      /^import .*helpers\/(?:here|shared-server|managed-command)\.js/m.test(text) &&
+      !/^process\b| from 'undici'/m.test(text)
     );
   });
   return [...shareProcesses(shared, folder, 'server'), ...files.filter((file) => !shared.includes(file))];
