@@ -202,6 +202,9 @@ export function client<App = unknown>(
 /** The server keeps a job of one key once: it may be sent again even if nobody knows whether it was stored. */
 const ONCE = 'Idempotency-Key';
 
+/** The code of an answer that is not the server's own: the app's, or a proxy's. */
+const HTTP_ERROR: ErrorCode = 'SERVE_HTTP_ERROR';
+
 /** A result that has it is that of a job which has not ended: ask again. An app may answer 202, too. */
 const JOB_ID = 'X-Banana-Job-Id';
 
@@ -237,7 +240,7 @@ const LONGEST_MS = 86_400_000;
  */
 async function sendUntilTaken(
   to: string,
-  { headers, ...init }: Sent,
+  { headers = {}, ...init }: Sent,
   { signal: given, timeoutMs = Infinity }: CallOptions = {},
   retries: number,
 ): Promise<Reply> {
@@ -261,7 +264,7 @@ async function sendUntilTaken(
   for (let left = retries; ; left -= 1) {
     if (signal?.aborted === true) fail(signal.reason, false);
     const time = limit && {
-      'X-Request-Timeout-Seconds': String(Math.max(1, untilMs - Date.now()) / 1000),
+      'X-Request-Timeout-Seconds': `${Math.max(1, untilMs - Date.now()) / 1000}`,
     };
     const response = await fetch(to, {
       ...init,
@@ -273,7 +276,7 @@ async function sendUntilTaken(
     if (!response.ok) {
       const error = await readError(reply);
       const { begun, retryAfterMs = Infinity } = error;
-      const mayRepeat = !begun || headers?.[ONCE] !== undefined;
+      const mayRepeat = !begun || ONCE in headers;
       if (!mayRepeat || left <= 0 || Date.now() + retryAfterMs >= untilMs) throw error;
       await pause(retryAfterMs, signal);
     } else if (init.method !== undefined || !response.headers.has(JOB_ID)) return reply;
@@ -315,13 +318,17 @@ function errorIn(text: string, status: number, retryAfterMs?: number): ServeErro
   const { error } = Object(valueOf(text)) as { error?: unknown };
   const { code, message, issues, begun } = Object(error) as Partial<ServerError>;
   if (code === undefined || message === undefined)
-    return new ServeError('SERVE_HTTP_ERROR', `The answer has the status ${status} and no known form.`, {
+    return new ServeError(HTTP_ERROR, `The answer has the status ${status}.`, {
       status,
       retryAfterMs,
       cause: text,
     });
-  const chosen = code === 'SERVE_HTTP_ERROR' ? status : 0;
-  return new ServeError(code, message, { issues, begun, retryAfterMs, status: chosen });
+  return new ServeError(code, message, {
+    issues,
+    begun,
+    retryAfterMs,
+    status: code === HTTP_ERROR ? status : 0,
+  });
 }
 
 /** The JSON value of a text, or the text itself. @throws ServeError of this status, if there is one, in its place */
@@ -338,9 +345,9 @@ async function readAnswer(reply: Reply): Promise<unknown> {
   const { response, fail } = reply;
   const readText = (): Promise<string> => response.text().catch(fail);
   const type = response.headers.get('Content-Type') ?? '';
-  if (/[/-]ndjson/.test(type)) return itemsOf(reply, /\n/, (line) => [valueOf(line, response.status)]);
+  if (/ndjson/.test(type)) return itemsOf(reply, /\n/, (line) => [valueOf(line, response.status)]);
   if (/event-stream/.test(type)) return itemsOf(reply, /\r?\n\r?\n/, readEvent);
-  if (/[/+]json/.test(type)) return valueOf(await readText(), response.status);
+  if (/json/.test(type)) return valueOf(await readText(), response.status);
   if (/^text\//.test(type)) return readText();
   return new Uint8Array(await response.arrayBuffer().catch(fail));
 }
