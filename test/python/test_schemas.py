@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 import unittest
+from datetime import timedelta
+from decimal import Decimal
 from types import ModuleType
-from typing import Any, Dict, List
+from typing import Any, Dict, ForwardRef, List, TypedDict
 from unittest import mock
 
 import potassium
@@ -16,6 +19,7 @@ from banana_worker.formats.reply import JsonBody, Reply
 from banana_worker.process.hint_once import write_hints_to
 from banana_worker.protocol.errors import ServeError
 from banana_worker.run.schemas import declared_schemas
+from banana_worker.values.json_encoding import json_bytes
 
 try:
     import pydantic
@@ -103,6 +107,13 @@ class WithPydantic(unittest.TestCase):
             self.assertEqual(dict(schemas.accept_input({"a": "1"})), {"a": 1})
             self.assertEqual(self.refused(lambda: schemas.accept_input({})).issues[0][0], ["a"])
 
+    @unittest.skipUnless(sys.version_info < (3, 12), "pydantic takes it from Python 3.12 on")
+    def test_a_type_that_pydantic_refuses_is_not_checked_and_one_line_says_so(self) -> None:
+        Refused = TypedDict("Refused", {"a": int})
+        lines = hints_of(lambda: self.assertIsNone(declared_schemas(Refused, None)))
+        self.assertEqual(len(lines), 1)
+        self.assertRegex(lines[0], r"Refused: .*typing_extensions\.TypedDict.*[^.]\. \(This is logged")
+
     def test_a_batch_function_declares_the_types_of_items(self) -> None:
         module = ModuleType("app")
 
@@ -112,6 +123,40 @@ class WithPydantic(unittest.TestCase):
         schemas: Any = BananaApp(module).schemas("/")
         self.assertEqual(schemas.accept_input({"prompt": "a"}), In("a", 10))
         self.assertEqual(schemas.accept_output({"text": "a"}), Out("a"))
+
+    def test_annotations_that_are_text_or_have_it_are_resolved(self) -> None:
+        def one(model_inputs: Any) -> Any: ...
+
+        for is_batch, texts in (
+            (False, ["In", ForwardRef("In")]),
+            (True, ["List[In]", List["In"], "List['In']"]),
+        ):
+            for text in texts:
+                one.__annotations__ = {"model_inputs": text}
+                schemas: Any = annotated_schemas(one, is_batch)
+                self.assertIsNotNone(schemas, text)
+                self.assertEqual(schemas.accept_input({"prompt": "a"}), In("a", 10))
+
+    def test_the_schema_of_an_answer_is_that_of_what_is_written(self) -> None:
+        class Inner(pydantic.BaseModel):
+            model_config = {"serialize_by_alias": True}
+            count: int = pydantic.Field(default=1, serialization_alias="Count")
+
+        class Model(pydantic.BaseModel):
+            model_config = {"populate_by_name": True}
+            inner: Inner = Inner()
+            price: Decimal = Decimal("1.5")
+            took: timedelta = timedelta(seconds=2)
+            name: str = pydantic.Field(default="a", alias="Name")
+
+        schemas: Any = declared_schemas(Model, Model)
+        answer = json.loads(json_bytes(schemas.accept_output({})))
+        self.assertEqual(answer, {"inner": {"Count": 1}, "price": 1.5, "took": 2.0, "name": "a"})
+        input, output = (json.loads(schemas.json_schemas()[side]) for side in ("input", "output"))
+        self.assertEqual(sorted(input["properties"]), ["Name", "inner", "price", "took"])
+        self.assertEqual(list(output["properties"]), list(answer))
+        self.assertEqual({output["properties"][name]["type"] for name in ("price", "took")}, {"number"})
+        self.assertEqual(list(output["$defs"]["Inner"]["properties"]), ["Count"])
 
     def test_an_answer_that_is_a_response_is_checked_if_it_is_json_of_a_success(self) -> None:
         schemas: Any = declared_schemas(None, Out)

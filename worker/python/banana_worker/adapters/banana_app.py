@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from banana_worker.adapters.exports import APP_OPTIONS, ModuleApp, assert_no_generator, function_or_none
 from banana_worker.adapters.functions import parameters_of, then, with_context
@@ -92,26 +92,29 @@ def annotated_schemas(function: Callable[..., Any], is_batch: bool) -> Optional[
     `is_batch`: it takes and returns lists of them."""
     parameters = parameters_of(function)
     first = parameters.positional[0] if parameters is not None and parameters.positional else ""
-    input, output = (_annotation(function, name) for name in (first, "return"))
-    if is_batch:
-        input, output = _item_of(input), _item_of(output)
-    return declared_schemas(input, output)
+    return declared_schemas(*(_annotation(function, name, is_batch) for name in (first, "return")))
 
 
-def _annotation(function: Any, name: str) -> Any:
-    """The annotation, also one that is text; None if there is none, or if it names what is not there."""
+def _annotation(function: Any, name: str, is_batch: bool) -> Any:
+    """The annotation, also one that is text, or has it: `List["In"]`. None if there is none, or if it names what is not
+    there."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     if not hasattr(function, "__annotations__"):
         function = getattr(function, "func", getattr(type(function), "__call__", None))
     function = getattr(function, "__func__", function)
-    given = getattr(function, "__annotations__", {}).get(name)
-    if not isinstance(given, str):
-        return given
+    names = getattr(function, "__globals__", {})
     try:
-        return eval(given, getattr(function, "__globals__", {}))  # noqa: S307 -- the app's own code
+        # From Python 3.14 on, to read them may fail: a name may be there for type checkers alone.
+        kind = _resolved(getattr(function, "__annotations__", {}).get(name), names)
+        return _resolved(_item_of(kind), names) if is_batch else kind
     except Exception:
         return None
+
+
+def _resolved(kind: Any, names: Dict[str, Any]) -> Any:
+    text = getattr(kind, "__forward_arg__", kind)
+    return eval(text, names) if isinstance(text, str) else kind  # noqa: S307 -- the app's own code
 
 
 def _item_of(kind: Any) -> Any:

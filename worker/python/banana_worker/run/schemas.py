@@ -62,9 +62,9 @@ class Schemas:
 
     def json_schemas(self) -> Dict[str, str]:
         """JSON Schemas as text, for `input` and `output` as far as they are known."""
-        sides = (("input", self._input, "validation"), ("output", self._output, "serialization"))
-        texts = {name: _json_schema(adapter, mode) for name, adapter, mode in sides if adapter is not None}
-        return {name: text for name, text in texts.items() if text}
+        sides = (("input", self._input), ("output", self._output))
+        texts = {side: _json_schema(adapter, side) for side, adapter in sides if adapter is not None}
+        return {side: text for side, text in texts.items() if text}
 
 
 _BYTES = (bytes, bytearray, memoryview)
@@ -101,7 +101,7 @@ def _adapter(kind: Any) -> Any:
 
 
 def _unchecked(why: str) -> None:
-    hint_once("unchecked types", f"Inputs and outputs are not checked by their types: {why}.")
+    hint_once("unchecked types", f"Inputs and outputs are not checked by their types: {why.rstrip('.')}.")
 
 
 def _validation_error() -> Any:
@@ -120,16 +120,38 @@ def _with_lists(value: Any) -> Any:
 _NUMBERS = (int, float, str, bool)
 
 
-def _json_schema(adapter: Any, mode: str) -> str:
+def _json_schema(adapter: Any, side: str) -> str:
     """Its JSON Schema; empty if it has none, or one that is too long."""
     try:
-        text = json.dumps(adapter.json_schema(mode=mode), separators=(",", ":"))
+        schema = adapter.json_schema() if side == "input" else _schema_of_answers(adapter)
+        text = json.dumps(schema, separators=(",", ":"))
     except Exception as wrong:
         text, why = "", described(wrong).splitlines()[0]
     else:
         why = f"it is too large, {len(text)} bytes of JSON"
     if text and len(text) <= MAX_SCHEMA_BYTES:
         return text
-    side = "input" if mode == "validation" else "output"
-    hint_once("json schema", f"The type of an {side} is not in /openapi.json, which leaves it free: {why}.")
+    hint = f"The type of an {side} is not in /openapi.json, which leaves it free: {why.rstrip('.')}."
+    hint_once("json schema", hint)
     return ""
+
+
+def _schema_of_answers(adapter: Any) -> Any:
+    """The JSON Schema of answers as `values/conversions.py` writes them, which is not always what pydantic would write: fields
+    by their names unless a model asks for its aliases, decimals and durations as numbers."""
+    base = importlib.import_module("pydantic.json_schema").GenerateJsonSchema
+
+    class AsWritten(base):  # type: ignore[misc, valid-type]
+        def model_schema(self, schema: Any) -> Any:
+            outer, self.by_alias = self.by_alias, schema["cls"].model_config.get("serialize_by_alias", False)
+            try:
+                return super().model_schema(schema)
+            finally:
+                self.by_alias = outer
+
+        def decimal_schema(self, schema: Any) -> Any:
+            return {"type": "number"}
+
+        timedelta_schema = decimal_schema
+
+    return adapter.json_schema(mode="serialization", by_alias=False, schema_generator=AsWritten)
