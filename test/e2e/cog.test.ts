@@ -193,10 +193,27 @@ withOneRuntime(({ app }) => {
       );
     });
 
+    test('a webhook of a client that waits is posted as well, wherever it is in the body', async (t) => {
+      const receiver = await startReceiver(t);
+      const input = { result: 'x'.repeat(3 * 2 ** 20) };
+      const { status, json } = await send('POST /predictions', { input, webhook: receiver.url });
+      assert.deepEqual([status, json.status, json.output], [200, 'succeeded', input.result]);
+      await receiver.until(2);
+      const told = posted(receiver).map(({ id, status: state, output }) => [id, state, output]);
+      assert.deepEqual(told.sort(), [
+        [json.id, 'processing', null],
+        [json.id, 'succeeded', input.result],
+      ]);
+      assert.equal((await send(`GET /predictions/${json.id}`)).status, 200);
+      const failed = await send('POST /predictions', { webhook: receiver.url, input: { failing: 1 } });
+      assert.deepEqual([failed.status, failed.json.status], [200, 'failed']);
+      await receiver.until(4);
+    });
+
     const webhook = 'http://127.0.0.1:9';
     const rows: readonly (readonly [line: string, body: object, prefer: string, field: string | null])[] = [
       ['POST', [], '', null],
-      ['POST', { webhook }, '', 'webhook'],
+      ['POST', { webhook: 'ftp://x' }, '', 'webhook'],
       ['POST', [], 'respond-async', null],
       ['POST', { webhook: 'ftp://x' }, 'respond-async', 'webhook'],
       ['POST', { webhook: 1 }, 'respond-async', 'webhook'],
@@ -219,9 +236,11 @@ withOneRuntime(({ app }) => {
     });
 
     test('only who may read the words of the app may name a webhook', async () => {
-      const headers = { ...ASYNC, 'x-forwarded-for': '203.0.113.9' };
-      const { status } = await send('POST /predictions', { webhook }, headers);
-      assert.equal(status, 403);
+      for (const prefer of [ASYNC, {}]) {
+        const headers = { ...prefer, 'x-forwarded-for': '203.0.113.9' };
+        const { status } = await send('POST /predictions', { webhook }, headers);
+        assert.equal(status, 403);
+      }
     });
 
     test('a page of another origin cancels nothing', async () => {

@@ -1,6 +1,5 @@
 /** Predictions in the form of Cog's HTTP API: the app gets the field `input`, and its answer is the field `output`. */
 import { isUtf8 } from 'node:buffer';
-import { badField } from '../../protocol/errors.js';
 import { mediaType } from '../../protocol/text/headers.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { jsonText } from '../values/json-encoding.js';
@@ -36,9 +35,7 @@ function exchange(call: Call): Exchange {
   return {
     read(body) {
       const fields = body.length === 0 ? {} : fieldsOf(body);
-      const { input: given, id: named, webhook } = fields;
-      if (call.job === undefined && (webhook ?? null) !== null)
-        throw badField('webhook', 'Only a job has a webhook: send Prefer: respond-async.');
+      const { input: given, id: named } = fields;
       const params = new URLSearchParams(call.dialectParams);
       id = typeof named === 'string' ? named : (params.get('id') ?? '');
       createdAtMs = Number(params.get('created'));

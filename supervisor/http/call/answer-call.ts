@@ -50,10 +50,13 @@ export async function answerCall(context: RequestContext, plan: CallPlan, method
     place = model.dispatcher.admit(limits.announcedBytes);
 
     const routes = model.routes ?? (await awaitRoutes(context, model, limitMs));
-    const routed = routeCall(context, plan, target, routes, limitMs);
+    let routed = routeCall(context, plan, target, routes, limitMs);
 
     const body = await receiveBody(request, limits, place);
-    const { open } = routed.plan; // an app's own route has none
+    const { byBody } = routed.plan; // an app's own route has none, and no `open`
+    const other = byBody === undefined ? null : await byBody(body);
+    if (other !== null) routed = routeCall(context, other, target, routes, null);
+    const { open } = routed.plan;
     const opened = open === undefined ? null : await open(context, body);
 
     const stored = submitCall(context, routed, body, opened, place);

@@ -69,6 +69,8 @@ export interface CallPlan {
    * client's connection, and the client cannot set a deadline for it.
    */
   readonly open?: (context: RequestContext, body: Body) => Promise<OpenedBody>;
+  /** Returns the plan, of the same target, that the whole body asks for; null if this one stays. */
+  readonly byBody?: (body: Body) => Promise<CallPlan | null>;
 }
 
 /** The plan of a call whose target is known from its path. */

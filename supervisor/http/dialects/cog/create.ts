@@ -1,6 +1,7 @@
 /**
- * Creates predictions. One whose client waits is a plain call, which the worker answers. One that has an id in its path, or
- * whose client does not wait for ever, is a job: the front reads who asks for it, and for which events, from the body.
+ * Creates predictions. One whose client waits is a plain call, which the worker answers. One that has an id in its path or a
+ * webhook, or whose client does not wait for ever, is a job: the front reads who asks for it, and for which events, from the
+ * body.
  */
 import { badField, ServeError } from '../../../../protocol/errors.js';
 import { parseWebhookUrl } from '../../../../protocol/webhooks.js';
@@ -26,7 +27,7 @@ export const PREDICTIONS = '/predictions';
 
 const FORMAT = 'cog';
 
-/** A client that creates a prediction by its id waits for its end. */
+/** A client that does not say how long it waits for a job waits for its end. */
 const DAY_MS = 24 * 3600 * 1000;
 
 /** `id`: that of the path; null without one. @throws SERVE_MODEL_NOT_FOUND, SERVE_BAD_REQUEST */
@@ -35,10 +36,23 @@ export function createPlan(context: RequestContext, models: Models, id: string |
   if (/\btext\/event-stream\b/.test(context.request.headers.accept ?? ''))
     throw new ServeError('SERVE_BAD_REQUEST', 'Predictions are not streamed; call a route.', { status: 406 });
   const target = { model: defaultModel(models), route: (routes: Routes) => routeOf(routes, waitMs !== null) };
-  const format = { format: FORMAT, answer: FORMAT };
-  if (waitMs !== null)
-    return { target, ...format, open: (_context, body) => open(context, body, id, waitMs) };
-  return { target, ...format, dialectParams: { id: context.requestId, created: String(Date.now()) } };
+  const common = { target, format: FORMAT, answer: FORMAT };
+  const jobPlan = (limitMs: number): CallPlan => ({
+    ...common,
+    open: (_context, body) => open(context, body, id, limitMs),
+  });
+  if (waitMs !== null) return jobPlan(waitMs);
+  return {
+    ...common,
+    dialectParams: { id: context.requestId, created: String(Date.now()) },
+    byBody: async (body) => ((await namesWebhook(body)) ? jobPlan(DAY_MS) : null),
+  };
+}
+
+/** Only a job has a webhook. A body that is no object is left to the worker. */
+async function namesWebhook(body: Body): Promise<boolean> {
+  const { fields } = await inSlices(scanSlices(await inSlices(body.join()), ['webhook']));
+  return !(fields.get('webhook') ?? NULL).equals(NULL);
 }
 
 /** The longest wait for the end of a job; null for a call that is none. */

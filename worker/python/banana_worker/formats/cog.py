@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 
 from banana_worker.formats import AnyExchange
 from banana_worker.formats.reply import BytesBody, Reply, StreamBody, assert_no_error
-from banana_worker.formats.task_bodies import bad_field, fields_of
+from banana_worker.formats.task_bodies import fields_of
 from banana_worker.text.header_params import media_type
 from banana_worker.values.conversions import PNG_TYPE, is_image, png_bytes
 from banana_worker.values.json_encoding import json_text
@@ -32,8 +32,6 @@ class Exchange(AnyExchange):
 
     def read(self, body: bytes) -> object:
         fields = fields_of(body) if body else {}
-        if not self.call.job_id and fields.get("webhook") is not None:
-            raise bad_field("webhook", "Only a job has a webhook: send Prefer: respond-async.")
         params = parse_qs(self.call.dialect_params)
         given = fields.get("id")
         self._id = given if isinstance(given, str) else params.get("id", [""])[0]
