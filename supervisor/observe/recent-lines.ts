@@ -30,9 +30,16 @@ export interface RecentLine {
   readonly text: string;
 }
 
+interface Entry {
+  readonly text: string;
+  /** The request id of the call that has printed it; empty if it is no print, or of no known call. */
+  readonly printedBy: string;
+  readonly read: () => RecentLine[];
+}
+
 export class RecentLines {
   /** The oldest first. */
-  readonly #entries: { readonly chars: number; readonly read: () => RecentLine[] }[] = [];
+  readonly #entries: Entry[] = [];
   /** Number of the oldest entry. */
   #start = 0;
   #chars = 0;
@@ -45,15 +52,13 @@ export class RecentLines {
   /** Adds a line of the server's log, as pino writes it. */
   addJson(line: string): void {
     const at = Date.now();
-    this.#add(line.length, () => [lineOfJson(line, at)]);
+    this.#add(line, () => [lineOfJson(line, at)]);
   }
 
   /** Adds a line of text without fields. */
   addText(level: string, text: string): void {
     const at = Date.now();
-    this.#add(text.length, () => [
-      { at, level, model: '', worker: null, requestId: '', text: shortened(text) },
-    ]);
+    this.#add(text, () => [{ at, level, model: '', worker: null, requestId: '', text: shortened(text) }]);
   }
 
   /** Returns a receiver for the bytes of one worker's stream. */
@@ -67,8 +72,14 @@ export class RecentLines {
         worker: source.worker,
         requestId: origin.requestId || source.lastRequestId(),
       };
-      this.#add(text.length, () => linesOf(text).map((line) => ({ ...whose, text: line })));
+      this.#add(text, () => linesOf(text).map((line) => ({ ...whose, text: line })), whose.requestId);
     });
+  }
+
+  /** All that calls with this request id have printed, as far as it is still kept, with its line ends. */
+  printsOf(requestId: string): string {
+    const prints = this.#entries.filter(({ printedBy }) => printedBy === requestId);
+    return prints.map(({ text }) => text).join('');
   }
 
   /** The entry at which a reader begins who wants the last lines. */
@@ -99,12 +110,11 @@ export class RecentLines {
     return this.#entries[number - this.#start]?.read() ?? [];
   }
 
-  #add(textChars: number, read: () => RecentLine[]): void {
-    const chars = textChars + ENTRY_CHARS;
-    this.#entries.push({ chars, read });
-    this.#chars += chars;
+  #add(text: string, read: () => RecentLine[], printedBy = ''): void {
+    this.#entries.push({ text, printedBy, read });
+    this.#chars += text.length + ENTRY_CHARS;
     while (this.#chars > MAX_CHARS || this.#entries.length > LINES_KEPT) {
-      this.#chars -= this.#entries.shift()?.chars ?? 0;
+      this.#chars -= (this.#entries.shift()?.text.length ?? 0) + ENTRY_CHARS;
       this.#start += 1;
     }
   }

@@ -22,6 +22,7 @@ interface Prediction {
   readonly input?: unknown;
   readonly output?: unknown;
   readonly error?: string | null;
+  readonly logs?: string;
   readonly created_at?: string;
   readonly started_at?: string | null;
   readonly completed_at?: string | null;
@@ -302,6 +303,31 @@ withOneRuntime(({ app }) => {
       assert.equal((await predictions.get(id)).status, 'canceled');
     });
   });
+
+  test(
+    'a job has what the app printed in it, for those who may read the words of the app',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startHere(app('prints-in-turns'), { t, env: cues.env });
+      const page = async (id: string, headers = {}): Promise<string | undefined> =>
+        (await ask(server, `GET /predictions/${id}`, undefined, headers)).json.logs;
+      const untilLogged = (id: string, logs: string): Promise<void> =>
+        eventually(
+          async () => (await page(id)) === logs,
+          60_000,
+          () => id,
+        );
+      await ask(server, 'PUT /predictions/one', { input: { says: 'first', until: 'go' } }, ASYNC);
+      await untilLogged('one', 'first\n'); // while it runs
+      cues.give('go');
+      await ask(server, 'PUT /predictions/two', { input: { says: 'second' } });
+      await untilLogged('two', 'second\n');
+      assert.equal(await page('one'), 'first\n');
+      assert.equal(await page('one', { 'x-forwarded-for': '203.0.113.9' }), '');
+      await server.stop();
+    },
+  );
 
   test('an input that its schema, or the app, refuses: 422, and the list of FastAPI', LIMIT, async (t) => {
     const server = await startHere(app('schemas'), { t });

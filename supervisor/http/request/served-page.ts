@@ -1,4 +1,5 @@
 /** The page at `/`, its files and its live data, as request handlers see it. `status/` reads and makes them. */
+import type { RecentLines } from '../../observe/recent-lines.js';
 import type { HiddenBecause } from '../access/app-words.js';
 
 export interface ServedPage {
@@ -8,7 +9,7 @@ export interface ServedPage {
     /** Sends the data to a viewer until it leaves or the server ends. @throws SERVE_OVERLOADED, SERVE_SHUTTING_DOWN */
     join(viewer: Viewer, management: PageManagement): void;
     /** Sends the last lines of the log and those to come. @throws SERVE_OVERLOADED, SERVE_SHUTTING_DOWN */
-    readonly log: { join(viewer: Viewer): void };
+    readonly log: { join(viewer: Viewer): void; readonly lines: Pick<RecentLines, 'printsOf'> };
   };
 }
 

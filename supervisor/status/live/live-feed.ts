@@ -147,19 +147,19 @@ interface Place {
  * what it got before: nothing is kept for one that reads slowly, and it learns that it has missed lines.
  */
 export class LogFeed {
-  readonly #lines: RecentLines;
+  readonly lines: RecentLines;
   readonly #viewers = new Viewers<Place>();
   #timer: NodeJS.Timeout | undefined;
   #isEnded = false;
 
   constructor(lines: RecentLines) {
-    this.#lines = lines;
+    this.lines = lines;
   }
 
   /** @throws SERVE_OVERLOADED, SERVE_SHUTTING_DOWN */
   join(viewer: Viewer): void {
     if (this.#isEnded) throw shuttingDown();
-    this.#viewers.add(viewer, { next: this.#lines.begin(), silent: MOST_SILENT_ROUNDS });
+    this.#viewers.add(viewer, { next: this.lines.begin(), silent: MOST_SILENT_ROUNDS });
     this.#timer ??= setInterval(() => this.tick(), PAUSE_MS).unref();
     this.tick();
   }
@@ -169,12 +169,12 @@ export class LogFeed {
     if (this.#viewers.present.size === 0) this.#rest();
     // Those who follow are at the same place.
     const partFrom = oncePer((from: number) => {
-      const { lines, next, missed } = this.#lines.read(from);
+      const { lines, next, missed } = this.lines.read(from);
       return { bytes: eventBytes('lines', { missed, lines }), next };
     });
     for (const [viewer, place] of this.#viewers.present) {
       place.silent += 1;
-      if (place.next === this.#lines.end && place.silent <= MOST_SILENT_ROUNDS) continue;
+      if (place.next === this.lines.end && place.silent <= MOST_SILENT_ROUNDS) continue;
       // A part is only made for a viewer that has read the last one.
       if (!viewer.isFree) continue;
       const { bytes, next } = partFrom(place.next);

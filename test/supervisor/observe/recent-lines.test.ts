@@ -71,6 +71,27 @@ test('prints have the name of their stream and the call that ran', () => {
   );
 });
 
+test('the prints of a call are those under its request id, unchanged, as far as they are kept', () => {
+  const lines = new RecentLines();
+  const { running, print } = printerOf(lines);
+  for (const [id, text] of [
+    ['a', 'one\n\n'],
+    ['b', 'other\n'],
+    ['', 'nobody\n'],
+    ['a', ' 50%\r100%\n'],
+  ] as const) {
+    running.id = id;
+    print(text);
+  }
+  lines.addJson('{"requestId":"a","msg":"a line of the server"}');
+  assert.deepEqual(
+    ['a', 'b', 'c'].map((id) => lines.printsOf(id)),
+    ['one\n\n 50%\r100%\n', 'other\n', ''],
+  );
+  for (let i = 0; i < LINES_KEPT; i += 1) print(`${i}\n`);
+  assert.ok(lines.printsOf('a').startsWith('0\n1\n'));
+});
+
 test('a reader begins at the last 2,000 lines, and one that is late learns what it has missed', () => {
   const lines = new RecentLines();
   const { print } = printerOf(lines);

@@ -4,11 +4,9 @@
  * such a prediction, and any other method calls the model x.
  */
 import { ServeError, type Issue } from '../../../../protocol/errors.js';
-import { hasEnded, type JobRecord } from '../../../jobs/job-record.js';
+import type { JobRecord } from '../../../jobs/job-record.js';
 import type { Model } from '../../../models/model.js';
-import { hiddenBecause } from '../../access/app-words.js';
 import { exposedDetail, headersOfStatus, statusOf } from '../../answer/house-error.js';
-import { readResult } from '../../answer/job-answers.js';
 import { sendInTurns, type AnswerContext, type WriteAnswer } from '../../answer/koa-answers.js';
 import { modelNames } from '../../call/find-model.js';
 import { pathTable } from '../../call/path-table.js';
@@ -18,9 +16,9 @@ import { operationsOf } from '../../openapi/operation.js';
 import { objectOf } from '../../openapi/schemas.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { callByPost, type Dialect, type Failure } from '../dialect.js';
-import { createPlan, PREDICTIONS } from './create.js';
+import { createPlan, PREDICTIONS, readPrediction } from './create.js';
 import file from './paths.json' with { type: 'json' };
-import { jobIdOf, predictionOf } from './prediction.js';
+import { jobIdOf } from './prediction.js';
 
 const ONE = `${PREDICTIONS}/{id}`;
 const CANCEL = `${ONE}/cancel`;
@@ -91,9 +89,7 @@ async function findPage(context: RequestContext, id: string): Promise<WriteAnswe
 }
 
 async function writePage(ctx: AnswerContext, context: RequestContext, record: JobRecord): Promise<void> {
-  const isAnswered = hasEnded(record) && record.end.result !== null;
-  const body = isAnswered ? await readResult(context, record) : null;
-  const pieces = predictionOf(record, body, hiddenBecause(context) === null);
+  const pieces = await readPrediction(context, record, false);
   ctx.type = 'application/json';
   sendInTurns(ctx, {
     pieces: pieces.flatMap((piece) => [...slicesOf(piece, SENT_SLICE_BYTES)]),

@@ -163,11 +163,20 @@ async function answerCreated(
   if (record === null) return; // its client has left
   const page = `${PREDICTIONS}/${idOf(record)}`;
   const headers = { [JOB_ID_HEADER]: record.id, [JOB_PAGE_HEADER]: page, 'Content-Type': 'application/json' };
-  if (hasEnded(record)) {
-    const body = record.end.result === null ? null : await readResult(context, record);
-    if (!context.response.destroyed) sendPieces(context, 200, headers, predictionOf(record, body, true));
-    return;
-  }
-  const shown = isNamed ? record : ({ ...record, state: 'queued', begunAt: null } as const);
-  sendPieces(context, 202, headers, predictionOf(shown, null, true));
+  const isOver = hasEnded(record);
+  const shown = isNamed || isOver ? record : ({ ...record, state: 'queued', begunAt: null } as const);
+  const pieces = await readPrediction(context, shown, true);
+  if (!context.response.destroyed) sendPieces(context, isOver ? 200 : 202, headers, pieces);
+}
+
+/**
+ * JSON in pieces. Only who may read the app's words gets what it has printed, as far as the page still has it, and, besides
+ * its creator, what it wrote about its error.
+ */
+export async function readPrediction(context: RequestContext, record: JobRecord, isCreator: boolean) {
+  const body = hasEnded(record) && record.end.result !== null ? await readResult(context, record) : null;
+  const showsWords = hiddenBecause(context) === null;
+  const lines = showsWords ? context.backend.page?.live.log.lines : undefined;
+  const logs = lines?.printsOf(record.requestId) ?? '';
+  return predictionOf(record, body, isCreator || showsWords, logs);
 }

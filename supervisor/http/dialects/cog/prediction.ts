@@ -43,13 +43,14 @@ export function paramsOf(events: readonly string[]): string {
  * JSON in pieces. `body`: the answer of the worker, which has input and output; null if there is none, or it is not kept.
  * Without `showsWords`, what the app wrote about its error is left out.
  */
-export function predictionOf(record: JobRecord, body: Buffer | null, showsWords: boolean): Buffer[] {
+export function predictionOf(record: JobRecord, body: Buffer | null, showsWords: boolean, logs?: string) {
   const { state, createdAt, begunAt, end } = record;
   const isDropped = state === 'succeeded' && body === null;
   const error = end?.error ?? null;
   const facts = {
     id: idOf(record),
     status: isDropped ? STATUS.failed : STATUS[state],
+    logs,
     error: isDropped ? DROPPED : error === null ? null : textOf(error, showsWords),
     created_at: dateOf(createdAt),
     started_at: begunAt === null ? null : dateOf(begunAt),
