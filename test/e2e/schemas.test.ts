@@ -123,12 +123,13 @@ withEachRuntime(({ language, app }) => {
       assert.match(message, /^inference server error: The input is invalid: prompt: /);
     });
 
-    test('Multi Model Server answers 400 with the first wrong value', async () => {
-      const answer = await post(`${shared.server.url}/predictions/schemas`, WRONG);
-      const { code, type, message } = answer.json<{ code: number; type: string; message: string }>();
-      assert.deepEqual([answer.status, code, type], [400, 400, 'BadRequestException']);
-      assert.match(message, /^prompt: [^;]*$/);
-    });
+    for (const path of ['/predictions/schemas', '/models/schemas/invoke', '/invocations'])
+      test(`${path} of Multi Model Server and SageMaker answers 400 with the first wrong value`, async () => {
+        const answer = await post(shared.server.url + path, WRONG);
+        const { code, type, message } = answer.json<{ code: number; type: string; message: string }>();
+        assert.deepEqual([answer.status, code, type], [400, 400, 'BadRequestException']);
+        assert.match(message, /^prompt: [^;]*$/);
+      });
 
     test('V2 answers 400 with one field', async () => {
       const inputs = [{ name: 'prompt', datatype: 'FP32', shape: [1], data: [1] }];

@@ -1,6 +1,7 @@
 """Requests and answers of the Open Inference Protocol. The rows are those of test/worker/formats/open-inference, where
 both languages agree."""
 
+import dataclasses
 import importlib.util
 import inspect
 import json
@@ -17,6 +18,7 @@ from banana_serve import Tensor
 from banana_worker.adapters.exports import signature_of
 from banana_worker.formats.open_inference import Exchange
 from banana_worker.formats.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody, ValueBody
+from banana_worker.formats.task_bodies import result_of
 from banana_worker.formats.tensors.elements import bf16_bits
 from banana_worker.formats.tensors.request import check_inputs, read_request
 from banana_worker.protocol.errors import ServeError
@@ -448,6 +450,18 @@ class Answers(Refusals):
                     [made] = outputs_of(output)
                     expected = {"name": "output", "datatype": datatype, "shape": shape, "data": data}
                     self.assertEqual(made, expected)
+
+    def test_an_object_of_fields_has_an_output_for_each(self):
+        @dataclasses.dataclass
+        class Out:
+            scores: list
+            label: str
+
+        made = outputs_of(Out([0.5], "a"))
+        self.assertEqual([(one["name"], one["data"]) for one in made], [("scores", [0.5]), ("label", ["a"])])
+        call = call_with(dialect_params="model=m")
+        reply = result_of(Reply(ReplyHead(), ValueBody(Out([0.5], "a"))), call, "scores", lambda *given: {"got": given})
+        self.assertEqual(json.loads(reply.body.data), {"got": [[0.5], "m", None]})
 
     def test_a_signature_names_an_output_and_converts_lists(self):
         signature = Signature((), (TensorSpec("y", "FP16", (-1,)),))

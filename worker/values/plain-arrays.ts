@@ -1,7 +1,8 @@
 /** Makes plain arrays of the typed ones in data that a schema checks: schemas know lists of numbers, and bytes. */
+import { Tensor } from '../../protocol/values/tensor.js';
 
 /**
- * Returns the value with its typed arrays as plain ones, but for bytes: a copy as far as it differs. Leaves a value alone
+ * Returns the value with its typed arrays and tensors as plain ones, but for bytes: a copy as far as it differs. Leaves a value alone
  * that cannot be walked through, such as a cycle.
  */
 export function withPlainArrays(value: unknown): unknown {
@@ -18,7 +19,21 @@ function converted(value: unknown): unknown {
   if (Array.isArray(value)) return convertedArray(value);
   const prototype: unknown = Object.getPrototypeOf(value);
   const isPlain = prototype === Object.prototype || prototype === null;
-  return isPlain ? convertedObject(value as Readonly<Record<string, unknown>>) : value;
+  if (isPlain) return convertedObject(value as Readonly<Record<string, unknown>>);
+  return value instanceof Tensor ? listsOf(value as Tensor) : value;
+}
+
+/** Tensors whose data are no numbers: of bytes, and of halves, whose bits they are. */
+const NO_NUMBERS: ReadonlySet<unknown> = new Set(['BYTES', 'FP16', 'BF16']);
+
+/** Nested as the shape is. */
+function listsOf(tensor: Tensor): unknown {
+  if (NO_NUMBERS.has(tensor.datatype)) return tensor;
+  const [, ...inner] = tensor.shape;
+  let items = Array.from<unknown>(tensor.data);
+  for (const size of inner.reverse())
+    items = Array.from({ length: items.length / size }, (_, i) => items.slice(i * size, (i + 1) * size));
+  return tensor.shape.length === 0 ? items[0] : items;
 }
 
 function convertedArray(array: readonly unknown[]): readonly unknown[] {

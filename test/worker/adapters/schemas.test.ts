@@ -9,6 +9,7 @@ import { fromPotassiumApp } from '../../../worker/adapters/potassium-app.js';
 import { acceptedInput, acceptedOutput } from '../../../worker/adapters/schemas.js';
 import { Potassium } from '../../../worker/api/potassium/potassium.js';
 import { Response as PotassiumResponse } from '../../../worker/api/potassium/response.js';
+import { Tensor } from '../../../protocol/values/tensor.js';
 import { Reply } from '../../../worker/formats/reply.js';
 
 const inference = (): null => null;
@@ -46,6 +47,33 @@ test('typed arrays are plain for a schema, bytes are not, and nothing is copied 
   assert.deepEqual(acceptedInput(schema, { vector: Float32Array.of(1), raw }), { vector: [1], raw });
   const given = { deep: [{ list: [1, 2] }] };
   assert.equal(acceptedInput(z.custom(), given), given);
+});
+
+test('a tensor is nested lists for a schema, but one of bytes, or of halves, whose data are bits, is itself', () => {
+  const schema = z.custom<unknown>();
+  const listsOf = (tensor: Tensor): unknown => acceptedInput(schema, { tensor });
+  for (const [shape, tensor] of [
+    [[], 1],
+    [[3], [1, 2, 3]],
+    [[1, 3], [[1, 2, 3]]],
+    [
+      [3, 1],
+      [[1], [2], [3]],
+    ],
+    [
+      [2, 1, 2],
+      [[[1, 2]], [[3, 4]]],
+    ],
+    [[0], []],
+  ] as const) {
+    const data = Float32Array.from([tensor].flat(3) as number[]);
+    assert.deepEqual(listsOf(new Tensor('FP32', shape, data)), { tensor });
+  }
+  for (const tensor of [
+    new Tensor('BYTES', [1], [Buffer.from('a')]),
+    new Tensor('FP16', [1], Uint16Array.of(0)),
+  ])
+    assert.deepEqual(listsOf(tensor), { tensor });
 });
 
 test('an answer is checked in a Response of ours too; streams, bytes, errors and other statuses are not', async () => {

@@ -15,6 +15,7 @@ from banana_worker.formats.reply import BytesBody, Reply, StreamBody, assert_no_
 from banana_worker.formats.tensors.outputs import outputs_of
 from banana_worker.protocol.errors import ServeError, bad_body, output_invalid
 from banana_worker.protocol.messages import Call
+from banana_worker.values.conversions import as_dict
 from banana_worker.values.json_encoding import json_bytes
 from banana_worker.values.tensor import Tensor, shown
 
@@ -69,13 +70,13 @@ def result_of(
     answer: Reply, call: Call, name: str, encode: Callable[[Any, str, Optional[int]], Dict[str, Any]]
 ) -> Reply:
     """Writes the app's value as what `encode` makes of it, the model's name and the number of tokens; the app may return the
-    value as the item `name` of a dict, beside `tokens`. An error of the app's own keeps its status. @raises ServeError
+    value as the item `name` of a dict, or of an object of fields, beside `tokens`. An error of the app's own keeps its status. @raises ServeError
     SERVE_HTTP_ERROR, SERVE_OUTPUT_INVALID"""
     head, body = answer.head, answer.body
     assert_no_error(answer)
     if isinstance(body, (StreamBody, BytesBody)):
         raise output_invalid(f"The app must return {name}, not a body of its own.")
-    value, tokens = body.value, None
+    value, tokens = as_dict(body.value), None
     if isinstance(value, dict) and name in value:
         tokens = _count(value.get("tokens"))
         value = value[name]

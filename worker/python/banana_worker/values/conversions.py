@@ -174,12 +174,20 @@ def _by_name(fields_of: Callable[[Any], Iterable[Any]]) -> Converter:
     return lambda value: {field.name: getattr(value, field.name) for field in fields_of(value)}
 
 
+def as_dict(value: object) -> object:
+    """An object of fields, such as a dataclass or a model of pydantic, as a dict of them; any other value as it is."""
+    return next((convert(value) for offers, convert in _WITH_FIELDS if offers(type(value))), value)
+
+
 # Recognised by the methods of the class; the first that fits.
-_BY_OFFER: Tuple[Tuple[Callable[[type], bool], Converter], ...] = (
+_WITH_FIELDS: Tuple[Tuple[Callable[[type], bool], Converter], ...] = (
     (_has("model_dump", "model_fields"), methodcaller("model_dump")),
     (_has("__fields__", "dict", "parse_obj"), _model_dict),
     (_has("__dataclass_fields__"), _by_name(lambda value: sys.modules["dataclasses"].fields(value))),
     (_has("__attrs_attrs__"), _by_name(attrgetter("__attrs_attrs__"))),
+)
+_BY_OFFER = (
+    *_WITH_FIELDS,
     (_has("to_dicts"), methodcaller("to_dicts")),
     (_has("__array__"), array_values.array_list),
     (_is_abstractly(collections.abc.Mapping), dict),

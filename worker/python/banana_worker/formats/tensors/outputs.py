@@ -8,6 +8,7 @@ from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.tensors.arrays import array_of, tensor_of_array
 from banana_worker.formats.tensors.elements import Refuse, tensor_of_list
 from banana_worker.protocol.errors import output_invalid
+from banana_worker.values.conversions import as_dict
 from banana_worker.values.not_data import not_data
 from banana_worker.values.tensor import (
     DATATYPES,
@@ -21,9 +22,10 @@ from banana_worker.values.tensor import (
 
 
 def outputs_of(value: Any, signature: Optional[Signature]) -> Dict[str, Tensor]:
-    """A dict has an output for each key; any other value is one output, without a name: that of a signature of one,
-    else `output`. @raises ServeError SERVE_OUTPUT_INVALID that names the output"""
+    """A dict has an output for each key, an object of fields for each field; any other value is one output, without a name:
+    that of a signature of one, else `output`. @raises ServeError SERVE_OUTPUT_INVALID that names the output"""
     specs: Sequence[TensorSpec] = signature.outputs if signature is not None else ()
+    value = value if isinstance(value, Mapping) else as_dict(value)  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, Mapping) and not _is_tensor(value):
         return _named(value, {spec.name: spec for spec in specs})  # pyright: ignore[reportUnknownVariableType]
     if value is None:
