@@ -8,6 +8,11 @@ import { configError } from '../../protocol/errors.js';
 import type { OptionSource, ResolvedOptions, ServerOptions } from '../options/resolve.js';
 import { OPTIONS } from '../options/table.js';
 
+/** AWS's own containers read these as well; the limit of a call is in seconds. */
+const WORKERS = 'SAGEMAKER_MODEL_SERVER_WORKERS';
+const TIMEOUT = 'SAGEMAKER_MODEL_SERVER_TIMEOUT';
+const VARIABLES: Record<string, string> = { workers: WORKERS, defaultWorkers: WORKERS, runTimeout: TIMEOUT };
+
 const MULTI_MODEL = 'SAGEMAKER_MULTI_MODEL=true';
 
 /**
@@ -20,28 +25,33 @@ export function planSageMaker(
   env: NodeJS.ProcessEnv,
 ): { app: string | null; source: OptionSource; hasWholeUrls: boolean } {
   const base = resolve(env['SAGEMAKER_BASE_DIR'] || '/opt/ml');
-  const port = explicit.has('port') ? options.port : 8080;
+  const { [WORKERS]: workers, [TIMEOUT]: timeoutS } = env;
+  const common = {
+    port: explicit.has('port') ? options.port : 8080,
+    runTimeout: timeoutS ? `${timeoutS}s` : undefined,
+  };
   if (env['SAGEMAKER_MULTI_MODEL'] !== 'true') {
     const folder = join(base, 'model');
     if (app === null && !existsSync(folder)) throw configError(noModel(folder));
-    return { app: app ?? folder, source: sourceOf({ port }), hasWholeUrls: false };
+    const source = sourceOf({ ...common, workers: workers || undefined });
+    return { app: app ?? folder, source, hasWholeUrls: false };
   }
   if (app !== null)
     throw configError(`${MULTI_MODEL}: SageMaker says which models there are; leave out the app ${app}.`);
   const values = {
+    ...common,
     host: '0.0.0.0',
-    port,
-    managementPort: port,
+    managementPort: common.port,
     managementInsecure: true,
     modelStore: storeIn(base),
-    defaultWorkers: 1,
+    defaultWorkers: workers || 1,
     ping: 'always-200', // a model that is being loaded, or cannot be, is no reason to replace the container
   };
   return { app, source: sourceOf(values), hasWholeUrls: true };
 }
 
 function sourceOf(values: OptionSource['values']): OptionSource {
-  return { values, where: (name) => `serve: ${name}` };
+  return { values, where: (name) => VARIABLES[name] ?? `serve: ${name}` };
 }
 
 function noModel(folder: string): string {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readEnvironment } from '../../../supervisor/options/environment.js';
-import { resolveOptions, type OptionSource } from '../../../supervisor/options/resolve.js';
+import { resolveOptions, type Options, type OptionSource } from '../../../supervisor/options/resolve.js';
 import { planSageMaker, strayPorts } from '../../../supervisor/plan/sagemaker.js';
 import { appFolder } from '../../worker/app-folder.js';
 
@@ -14,7 +14,8 @@ test('the model is that of the folder, unless the command or a file names an app
   const base = appFolder(t, { 'model/app.mjs': '' });
   const env = { SAGEMAKER_BASE_DIR: base };
   const { app, hasWholeUrls, source } = planSageMaker(null, resolveOptions([]), env);
-  assert.deepEqual([app, hasWholeUrls, source.values], [join(base, 'model'), false, { port: 8080 }]);
+  assert.deepEqual([app, hasWholeUrls], [join(base, 'model'), false]);
+  assert.deepEqual([...resolveOptions([source]).explicit.keys()], ['port']);
   assert.equal(planSageMaker('./app.ts', resolveOptions([]), env).app, './app.ts');
 });
 
@@ -48,6 +49,25 @@ for (const [what, port, env, expected] of PORTS)
     const { options } = resolveOptions([...above, source]);
     assert.deepEqual([options.port, options.managementPort, hasWholeUrls], [expected, expected, true]);
     assert.deepEqual([options.host, options.defaultWorkers, options.ping], ['0.0.0.0', 1, 'always-200']);
+  });
+
+for (const multi of [false, true])
+  test(`workers and the limit of a call are those of SageMaker's variables, many models: ${multi}`, (t) => {
+    const OF_SERVER = { SAGEMAKER_MODEL_SERVER_WORKERS: '3', SAGEMAKER_MODEL_SERVER_TIMEOUT: '90' };
+    const base = { SAGEMAKER_BASE_DIR: appFolder(t, { 'model/app.mjs': '' }) };
+    const plan = (env: object, above: OptionSource[] = []): Options => {
+      const all = { ...base, ...(multi ? MULTI_MODEL : {}), ...env };
+      return resolveOptions([...above, planSageMaker(null, resolveOptions(above), all).source]).options;
+    };
+    const workersOf = ({ workers, defaultWorkers }: Options) => (multi ? defaultWorkers : workers);
+    const planned = plan(OF_SERVER);
+    assert.deepEqual([workersOf(planned), planned.runTimeout], [3, 90_000]);
+    assert.equal(plan({}).runTimeout, 300_000);
+    assert.equal(plan(OF_SERVER, [flags({ runTimeout: '1s' })]).runTimeout, 1000);
+    assert.throws(
+      () => plan({ ...OF_SERVER, SAGEMAKER_MODEL_SERVER_WORKERS: 'x' }),
+      /SAGEMAKER_MODEL_SERVER_WORKERS: "x" is not allowed/,
+    );
   });
 
 test('what the operator has set for many models wins, and the folder is made', (t) => {
