@@ -230,11 +230,19 @@ export function facadeOf({ expectedRestarts: expected, ...parts }: ServerParts):
       return last as unknown as Status;
     },
     stop: async (signal = 'SIGINT', expectedRestarts = expected) => {
-      const workers = (await status()).models.flatMap((model) => model.workers);
-      const restarts = workers.reduce((sum, worker) => sum + worker.restarts, 0);
-      child.kill(signal);
+      let workers: readonly WorkerStatus[] = [];
+      const restarts = (): number => workers.reduce((sum, worker) => sum + worker.restarts, 0);
+      // A caller may know of a death some milliseconds before its restart is counted.
+      await eventually(
+        async () => {
+          workers = (await status()).models.flatMap((model) => model.workers);
+          return restarts() >= expectedRestarts;
+        },
+        60_000,
+        () => `${restarts()} restarts of workers, not ${expectedRestarts}\n${printed()}`,
+      ).finally(() => child.kill(signal));
       const exit = await ended;
-      assert.equal(restarts, expectedRestarts, `restarts of workers\n${printed()}`);
+      assert.equal(restarts(), expectedRestarts, `restarts of workers\n${printed()}`);
       const left = workers.flatMap(({ pid }) => (pid !== null && isAlive(pid) ? [pid] : []));
       assert.deepEqual(left, [], 'no worker outlives its server');
       return exit;
