@@ -11,8 +11,14 @@ const LIMIT = {
   skip: process.platform !== 'linux' && 'only Linux tells how much memory processes share',
 };
 
-const ask = ({ url }: Server, model: string, ms = 0): Promise<Answer> =>
-  call(`${url}/models/${model}/`, JSON.stringify({ ms }));
+const ask = (
+  { url }: Server,
+  model: string,
+  input: { readonly ms?: number; readonly until?: string } = {},
+): Promise<Answer> => call(`${url}/models/${model}/`, JSON.stringify(input));
+
+/** Lets calls go on that wait for this file. */
+const give = (folder: string, cue: string): void => writeFileSync(join(folder, cue), '');
 
 async function pidOf(server: Server, model: string): Promise<number> {
   const answer = await ask(server, model);
@@ -96,12 +102,13 @@ describe('two models that do not fit together', () => {
     await learn(server);
     await pidOf(server, 'a');
     let isServed = false;
-    const line = Array.from({ length: 4 }, async () => {
+    const first = ask(server, 'a', { until: 'seen' }); // or the wait might be over before it is seen
+    await server.until(({ models }) => models.some(({ inFlight }) => inFlight > 0));
+    const line = Array.from({ length: 12 }, async () => {
       const statuses: number[] = [];
-      while (!isServed) statuses.push((await ask(server, 'a', 300)).status);
+      while (!isServed) statuses.push((await ask(server, 'a', { ms: 300 })).status);
       return statuses;
     });
-    await server.until(({ models }) => models.some(({ inFlight }) => inFlight > 0));
     const turn = pidOf(server, 'b');
     const { memory } = await server.until((status) => status.memory?.waiting[0]?.model === 'b@1');
     assert.equal(memory?.waiting[0]?.pool, 'memory');
@@ -109,7 +116,9 @@ describe('two models that do not fit together', () => {
     await server.untilPrinted(
       /a worker of b@1 waits for memory: it needs [\d.]+ MB; .* are used: a@1 \([\d.]+ MB\)/,
     );
+    give(cwd, 'seen');
     await turn.finally(() => (isServed = true));
+    assert.equal((await first).status, 200);
     assert.ok((await rulesOf(server, 'a')).includes('retired turn'));
     assert.deepEqual([...new Set((await Promise.all(line)).flat())], [200]);
     await server.stop();
@@ -117,14 +126,17 @@ describe('two models that do not fit together', () => {
 
   test('a drain makes room for a call that waits for the memory of an idle model', LIMIT, async (t) => {
     const cwd = sizedModels(t, { a: { mb: 80 }, b: { mb: 100 } });
-    const server = await startServer(null, { t, cwd, args: ['--memory-budget', '180mb'] });
+    const args = ['--memory-budget', '180mb', '--drain-timeout', '2m'];
+    const server = await startServer(null, { t, cwd, args });
     await learn(server);
     await pidOf(server, 'a');
-    const running = ask(server, 'a', 1500);
+    const running = ask(server, 'a', { until: 'draining' });
     await server.until(({ models }) => models.some(({ inFlight }) => inFlight > 0));
     const held = ask(server, 'b');
     await server.until(({ memory }) => memory?.waiting[0]?.model === 'b@1');
     server.process.kill('SIGTERM');
+    await server.until(({ state }) => state === 'draining');
+    give(cwd, 'draining');
     assert.equal((await running).status, 200);
     const answer = await held;
     assert.equal(answer.status, 200, answer.text);
@@ -158,10 +170,12 @@ test(
       server.until(({ models }) => models.find(({ name }) => name === 'a')?.standby.ready === count);
     const serving = await pidOf(server, 'a');
     await untilStanding(1);
-    await pidOf(server, 'b');
+    const called = ask(server, 'b', { until: 'a is alone' });
     await server.untilPrinted(/worker a\/1 leaves: .*memory/);
     await untilStanding(0);
     assert.equal(await pidOf(server, 'a'), serving);
+    give(cwd, 'a is alone');
+    assert.equal((await called).status, 200);
     await untilStanding(1); // b has left meanwhile
     assert.deepEqual(await rulesOf(server, 'b'), ['started first-call', 'retired idle']);
     await server.stop();

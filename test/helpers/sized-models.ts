@@ -26,7 +26,7 @@ export function sizedModels(t: TestContext, models: Readonly<Record<string, Size
   return folder;
 }
 
-/** Answers after `ms` milliseconds. The memory counts as used only since it was written. */
+/** Answers after `ms` milliseconds, and once `folder` has the file `until`. The memory counts as used only since it was written. */
 function appOf(folder: string, name: string, { mb, gpuMib, failsFirst = false }: SizedModel): string {
   const mark = JSON.stringify(join(folder, `${name}.failed`));
   const card = JSON.stringify(join(folder, 'card'));
@@ -43,8 +43,10 @@ export function init() {
     writeFileSync(${card} + '/' + process.pid, '${gpuMib ?? 0}');
   }
 }
-export async function inference({ ms = 0 }) {
-  await new Promise((resolve) => setTimeout(resolve, ms));
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+export async function inference({ ms = 0, until }) {
+  await pause(ms);
+  while (until !== undefined && !existsSync(${JSON.stringify(folder)} + '/' + until)) await pause(5);
   return { pid: process.pid, bytes: held.length };
 }
 `;
