@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { zipOf } from '../helpers/archives.js';
 import { ask, errorOf } from '../helpers/ask.js';
-import { identity, onnxBytes, writeOnnx, type OnnxModel } from '../helpers/onnx-model.js';
+import {
+  SLOW,
+  identity,
+  onnxBytes,
+  untilComputing,
+  writeOnnx,
+  type OnnxModel,
+} from '../helpers/onnx-model.js';
 import { startHere } from '../helpers/here.js';
 import { ROOT, call, eventually, runCommand, type Server } from '../helpers/server.js';
 import { scrape } from '../helpers/scrape.js';
@@ -120,25 +127,6 @@ describe('under --watch', LIMIT, () => {
   });
 });
 
-/** `y = sum(c * c)` for a matrix c of the given size: a second or more for some thousands. */
-const SLOW: OnnxModel = {
-  inputs: [{ name: 'size', type: 'INT64', shape: [2] }],
-  outputs: [{ name: 'y', type: 'FP32', shape: [] }],
-  nodes: [
-    { op: 'ConstantOfShape', inputs: ['size'], outputs: ['c'] },
-    { op: 'MatMul', inputs: ['c', 'c'], outputs: ['p'] },
-    { op: 'ReduceSum', inputs: ['p'], outputs: ['y'], attributes: { keepdims: 0 } },
-  ],
-};
-
-/** CPU time of a process, in hundredths of a second. */
-function cpuTicks(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  return Number(fields[11]) + Number(fields[12]);
-}
-
 test('kill -9 during a run is an error, and the next call is answered', LIMIT, async (t) => {
   const server = await startHere(writeOnnx(join(appFolder(t, {}), 'm.onnx'), SLOW), {
     t,
@@ -148,9 +136,7 @@ test('kill -9 during a run is an error, and the next call is answered', LIMIT, a
   const lost = ask(server, [20_000, 20_000]);
   const { model } = await server.until(({ model: { workers } }) => workers[0]?.state === 'busy');
   const pid = model.workers[0]?.pid as number;
-  const before = cpuTicks(pid);
-  // A call that its worker holds and has not begun would run on the next one.
-  await eventually(() => cpuTicks(pid) > before + 50, 60_000, server.stderr);
+  await untilComputing(pid);
   process.kill(pid, 'SIGKILL');
   const answer = await lost;
   assert.deepEqual([answer.status, errorOf(answer).code], [500, 'SERVE_WORKER_LOST']);

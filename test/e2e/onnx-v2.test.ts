@@ -3,24 +3,13 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { identity, writeOnnx, type OnnxModel } from '../helpers/onnx-model.js';
+import { SLOW, identity, untilComputing, writeOnnx } from '../helpers/onnx-model.js';
 import { startHere } from '../helpers/here.js';
 import { ROOT } from '../helpers/server.js';
 import { ask, float32, infer, pictureOf, strings } from '../helpers/v2.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 240_000 };
-
-/** `y = sum(c * c)` for a matrix c of the given size: a second or more for some thousands. */
-const SLOW: OnnxModel = {
-  inputs: [{ name: 'size', type: 'INT64', shape: [2] }],
-  outputs: [{ name: 'y', type: 'FP32', shape: [] }],
-  nodes: [
-    { op: 'ConstantOfShape', inputs: ['size'], outputs: ['c'] },
-    { op: 'MatMul', inputs: ['c', 'c'], outputs: ['p'] },
-    { op: 'ReduceSum', inputs: ['p'], outputs: ['y'], attributes: { keepdims: 0 } },
-  ],
-};
 
 const size = (count: number) => [{ name: 'size', datatype: 'INT64', shape: [2], data: [count, count] }];
 
@@ -91,6 +80,7 @@ test('metadata and calls of a model without code, and a kill -9 during its run',
   const lost = infer(server, '/v2/models/slow/infer', { inputs: size(20_000) });
   const { models } = await server.until((status) => status.models.some(({ inFlight }) => inFlight > 0));
   const pid = models.flatMap(({ workers }) => workers).find(({ state }) => state === 'busy')?.pid;
+  await untilComputing(pid as number);
   process.kill(pid as number, 'SIGKILL');
   const { status, json: told } = await lost;
   assert.equal(status, 500);

@@ -2,7 +2,8 @@
  * Writes small ONNX models for tests, so that none is committed as a binary: enough of the protobuf of
  * onnx/onnx.proto for inputs, outputs, nodes, initializers and external data.
  */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { eventually } from './server.js';
 
 /** Numbers of `TensorProto.DataType`. */
 export const ONNX_TYPES = {
@@ -205,4 +206,33 @@ function varint(value: number): Buffer {
 
 function text(value: string): Buffer {
   return Buffer.from(value);
+}
+
+/** `y = sum(c * c)` for a matrix c of the given size: a second or more for some thousands. */
+export const SLOW: OnnxModel = {
+  inputs: [{ name: 'size', type: 'INT64', shape: [2] }],
+  outputs: [{ name: 'y', type: 'FP32', shape: [] }],
+  nodes: [
+    { op: 'ConstantOfShape', inputs: ['size'], outputs: ['c'] },
+    { op: 'MatMul', inputs: ['c', 'c'], outputs: ['p'] },
+    { op: 'ReduceSum', inputs: ['p'], outputs: ['y'], attributes: { keepdims: 0 } },
+  ],
+};
+
+/** Resolves once the worker computes: a call that it only holds and has not begun would run on the next one when it dies. */
+export async function untilComputing(pid: number): Promise<void> {
+  const before = cpuTicks(pid);
+  await eventually(
+    () => cpuTicks(pid) > before + 50,
+    60_000,
+    () => `process ${pid} has taken ${cpuTicks(pid) - before} hundredths of a second of CPU`,
+  );
+}
+
+/** CPU time of a process, in hundredths of a second. */
+function cpuTicks(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return Number(fields[11]) + Number(fields[12]);
 }
