@@ -1,6 +1,8 @@
 /** A worker in another language, written from docs/wire.md: over bare frames, and served for real. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Unpackr } from 'msgpackr';
@@ -11,6 +13,7 @@ import { decodeHead } from '../../protocol/wire/codec.js';
 import { FRAME_PREFIX_BYTES } from '../../protocol/wire/frame.js';
 import { PROTOCOL_VERSION } from '../../protocol/wire/messages.js';
 import { GOLDEN, GOLDEN_FILE } from '../protocol/golden-frames.js';
+import { appFolder } from '../worker/app-folder.js';
 import { callWith } from '../worker/calls.js';
 import { WorkerProcess } from '../processes/worker/worker-process.js';
 import { needs } from '../helpers/needs.js';
@@ -155,10 +158,16 @@ for (const [what, send] of [
 
 test('the Python worker finishes its call when it is asked to stop, and exits with 0', OPTIONS, async (t) => {
   const worker = await startedWorker(t);
-  worker.callJson(1, { sleep: 0.1 });
+  const cue = join(appFolder(t, {}), 'go on');
+  worker.callJson(1, { until: cue });
   worker.callJson(2, {});
   await worker.untilBegun(1);
+  const arriving = callWith({ id: 3, bodyBytes: 9 });
+  worker.send({ type: 'call', calls: [arriving], inlineBytes: [1], batch: 3, last: true }, Buffer.from('{'));
   worker.send({ type: 'stop', graceMs: 1000 });
+  worker.send({ type: 'cancel', id: 3, reason: 'the client left' });
+  assert.equal((await worker.next('error')).message.id, 3, 'it has read the stop');
+  writeFileSync(cue, '');
   assert.deepEqual(await worker.exit, { code: 0, signal: null });
   assert.deepEqual(
     worker.received.map(({ message }) => message.type),
