@@ -7,10 +7,10 @@ import { test, type TestContext } from 'node:test';
 import { RedisServer } from '../processes/worker/api/store/redis-server.js';
 import { ask } from '../helpers/ask.js';
 import { needs } from '../helpers/needs.js';
-import { startReceiver, type Arrival } from '../helpers/receiver.js';
+import { startReceiver, type Arrival, type Receiver } from '../helpers/receiver.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { startHere } from '../helpers/here.js';
-import { startServer, type Server } from '../helpers/server.js';
+import { eventually, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 
@@ -27,6 +27,15 @@ function storeArgs(t: TestContext): string[] {
 
 const idOf = ({ headers }: Arrival): unknown => headers['webhook-id'];
 
+/** Resolves once so many webhooks were tried, however often each. */
+function untilTried({ arrivals }: Receiver, count: number): Promise<void> {
+  return eventually(
+    () => new Set(arrivals.map(idOf)).size === count,
+    60_000,
+    () => `tried: ${arrivals.map(idOf).join()}`,
+  );
+}
+
 withOneRuntime(({ app }) => {
   test(
     'the end of a job, and an answer, that no receiver took are posted by the next server, with the same ids',
@@ -38,8 +47,13 @@ withOneRuntime(({ app }) => {
       const first = await startServer(app('result-webhook'), start);
       await ask({ url: `${first.url}/slow` }, { ask: 1 }, { id: 'job' });
       await ask(first, { ask: 2 }, { id: 'call' });
-      await receiver.until(2);
+      await untilTried(receiver, 2);
       await killed(first);
+      await eventually(
+        () => receiver.connections() === 0, // what it has sent is read
+        60_000,
+        () => `${receiver.connections()} connections are open`,
+      );
       const tried = receiver.arrivals.map(idOf).sort();
       const before = receiver.arrivals.length;
       isUp = true;
@@ -90,20 +104,26 @@ withOneRuntime(({ app }) => {
       const redis = await RedisServer.start();
       t.after(() => redis.down());
       let isUp = false;
-      const receiver = await startReceiver(t, (response) => response.writeHead(isUp ? 200 : 503).end());
+      const taken = new Set<unknown>();
+      const receiver = await startReceiver(t, (response, _count, arrival) => {
+        if (isUp) taken.add(idOf(arrival));
+        response.writeHead(isUp ? 200 : 503).end();
+      });
       const args = ['--jobs', `redis://127.0.0.1:${redis.port}`];
       const start = { t, env: { HOOK: receiver.url }, args };
       const first = await startServer(app('result-webhook'), start);
       await ask({ url: `${first.url}/slow` }, { ask: 1 }, { id: 'job' });
       await ask(first, { ask: 2 }, { id: 'call' });
-      await receiver.until(2);
+      await untilTried(receiver, 2);
       const second = await startHere(app('result-webhook'), start);
       await killed(first);
       isUp = true;
-      const before = receiver.arrivals.length;
-      await receiver.until(before + 2);
-      const tried = new Set(receiver.arrivals.slice(0, before).map(idOf));
-      assert.deepEqual(new Set(receiver.arrivals.slice(before).map(idOf)), tried);
+      await eventually(
+        () => taken.size === 2,
+        60_000,
+        () => `taken: ${[...taken].join()}`,
+      );
+      assert.deepEqual(taken, new Set(receiver.arrivals.map(idOf)));
       await second.stop();
     },
   );
