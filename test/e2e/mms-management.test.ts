@@ -297,7 +297,7 @@ describe('requests that are refused', LIMIT, () => {
       'GET /models HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n',
     );
     assert.equal((await connection.reply()).status, 200);
-    await connection.closed(30_000);
+    await connection.closed();
   });
 });
 

@@ -161,7 +161,7 @@ withOneRuntime(({ potassium }) => {
     test('a client that leaves, and a deadline that passes, do not end a background job', LIMIT, async () => {
       const { server, cues } = shared;
       const id = await new Promise<string>((resolve, reject) => {
-        const headers = { 'content-type': 'application/json', 'x-request-timeout-seconds': '2' };
+        const headers = { 'content-type': 'application/json', 'x-request-timeout-seconds': '4' };
         const call = httpRequest(`${server.url}/later`, { method: 'POST', headers }, (response) => {
           resolve(response.headers['x-banana-job-id'] as string);
           response.destroy();
@@ -169,8 +169,8 @@ withOneRuntime(({ potassium }) => {
         call.on('error', reject);
         call.end('{"until":"go on","result":1}');
       });
-      // Its own deadline is the proof that a deadline of 2 s that began before it has passed.
-      const other = await post(server, '/work', {}, 'other', { 'x-request-timeout-seconds': '2.1' });
+      // Its own deadline is the proof that a deadline of 4 s that began before it has passed.
+      const other = await post(server, '/work', {}, 'other', { 'x-request-timeout-seconds': '4.1' });
       assert.equal(errorOf(other).code, 'SERVE_DEADLINE');
       assert.equal((await jobOf(server, id)).state, 'running');
       cues.give('go on');

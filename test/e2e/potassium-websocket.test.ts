@@ -33,7 +33,7 @@ const KINDS: Readonly<Record<Language, readonly [type: string, value: string, ta
 withEachRuntime(({ app, language }) => {
   const APP = app('websockets');
   describe('one server', LIMIT, () => {
-    const shared = shareServer(APP, { args: ['--stall-timeout', '2s'], expectedRestarts: 1 });
+    const shared = shareServer(APP, { args: ['--stall-timeout', '5s'], expectedRestarts: 1 });
 
     test('text, bytes, nothing and megabytes come back as they went, in their order', async (t) => {
       const { server } = shared;

@@ -8,6 +8,7 @@ import { serve, type ServeOptions, type ServerHandle } from '../../index.js';
 import { startTestServer } from '../../supervisor/program.js';
 import { errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
+import { jobEnd, jobPage } from '../helpers/jobs.js';
 import { calmHoldings, modelStorm, untilNothingHasGrown } from '../helpers/model-storm.js';
 import { call, eventually, fixture, isAlive, type Answer } from '../helpers/server.js';
 
@@ -206,22 +207,18 @@ test(
       const { headers: told } = await call(`${server.url}/models/m/`, JSON.stringify(input), headers);
       return told.get('x-banana-job-id') ?? '';
     };
-    const stateOf = async (id: string, waitS: number): Promise<string> => {
-      const told = await fetch(`${server.url}/_k/jobs/${id}?wait=${waitS}s`);
-      return ((await told.json()) as { state: string }).state;
-    };
     const busy = await submit({ until: 'the first may end' });
     await eventually(
-      async () => (await stateOf(busy, 0)) === 'running',
+      async () => (await jobPage(server, busy)).state === 'running',
       60_000,
       () => 'the first job waits',
     );
     const waiting = await submit({});
-    assert.equal(await stateOf(waiting, 0), 'queued');
+    assert.equal((await jobPage(server, waiting)).state, 'queued');
     server.models.setDefault({ name: 'm', version: '2' });
-    assert.equal(await stateOf(waiting, 2), 'succeeded');
+    assert.equal((await jobEnd(server, waiting)).state, 'succeeded');
     cues.give('the first may end');
-    assert.equal(await stateOf(busy, 10), 'succeeded');
+    assert.equal((await jobEnd(server, busy)).state, 'succeeded');
     await server.close();
   },
 );

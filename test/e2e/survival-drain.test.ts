@@ -269,9 +269,9 @@ test('a signal while the only slot waits out its backoff ends the server at once
     env: { ...cues.env, ERROR_CODE: 'ECONNREFUSED' },
     args,
   });
-  // From the fourth on, a pause is at least two seconds: long enough to end in its midst.
+  // From the fifth on, a pause is at least four seconds: long enough to end in its midst.
   const { model } = await server.until(
-    ({ model }) => model.workers[0]?.state === 'backoff' && model.workers[0].restarts >= 4,
+    ({ model }) => model.workers[0]?.state === 'backoff' && model.workers[0].restarts >= 5,
   );
   const countStarts = (): number => server.stdout().match(/armed: throws in init/g)?.length ?? 0;
   const starts = 1 + (model.workers[0]?.restarts ?? 0);

@@ -12,7 +12,7 @@ import { appFolder } from '../worker/app-folder.js';
 const LIMIT = { timeout: 240_000 };
 
 /** Workers and their children are killed within about a second; the rest is for a machine that stands still. */
-const ROOM_MS = 30_000;
+const ROOM_MS = 90_000;
 
 /** Apps whose call starts a child, writes its pid, and answers once there is a file `go`. */
 const STUBBORN: Readonly<Record<Language, { readonly file: string; readonly source: string }>> = {

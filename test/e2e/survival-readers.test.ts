@@ -150,11 +150,11 @@ withOneRuntime(({ app }) => {
     '--stall-timeout is for whole answers too, and judges by bytes: a slow reader is not cut',
     LIMIT,
     async (t) => {
-      const args = ['--stall-timeout', '3s', '--access-log', '--log-format', 'json'];
+      const args = ['--stall-timeout', '6s', '--access-log', '--log-format', 'json'];
       const server = await startServer(APP, { t, args });
       const slow = await UnreadAnswer.ask(t, server, { input: { bytes: BYTES }, id: 'slow' });
       slow.readSlowly(400_000);
-      for (const id of ['never-1', 'never-2', 'never-3']) {
+      for (const id of ['never-1', 'never-2']) {
         const never = await UnreadAnswer.ask(t, server, { input: { bytes: BYTES }, id });
         await server.until(() => cutOff(server).includes(id));
         assert.ok((await never.rest()).bytes < BYTES);
@@ -162,7 +162,7 @@ withOneRuntime(({ app }) => {
       const { unsent } = await server.status();
       assert.equal(unsent.clients, 1, 'the front still holds a part of the slow answer');
       assert.ok((await slow.rest(BYTES)).bytes > BYTES);
-      assert.deepEqual(cutOff(server), ['never-1', 'never-2', 'never-3']);
+      assert.deepEqual(cutOff(server), ['never-1', 'never-2']);
       await server.stop();
     },
   );

@@ -169,12 +169,12 @@ describe('a key of kind ec', LIMIT, () => {
 
 type SharedTls = () => { server: Server; certificate: Certificate };
 
-/** A server of an echo for a group of tests, and its certificate. Handshakes have 2 s. */
+/** A server of an echo for a group of tests, and its certificate. Handshakes have 5 s. */
 function shareTls(kind: 'ec' | 'rsa'): SharedTls {
   let shared: { server: Server; certificate: Certificate } | null = null;
   before(async () => {
     const certificate = makeCertificate({ after }, kind);
-    const args = ['--header-timeout', '2s', '--log-format', 'json'];
+    const args = ['--header-timeout', '5s', '--log-format', 'json'];
     shared = { certificate, server: await startTls(undefined, fixture('echoes.mjs'), { args }, certificate) };
   });
   after(() => shared?.server.stop());
