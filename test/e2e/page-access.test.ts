@@ -8,7 +8,7 @@ import type { Locator, Page } from 'playwright-core';
 import { assertAccessible, ELSEWHERE, shareBrowser } from '../helpers/browser.js';
 import { needs } from '../helpers/needs.js';
 import { startHere } from '../helpers/here.js';
-import { fixture } from '../helpers/server.js';
+import { eventually, fixture } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 const KEY = 'the+key/of~this-server';
@@ -86,9 +86,11 @@ describe('access to the page', { skip: needs('chromium') }, () => {
         await page.getByLabel('Input as JSON').fill('');
         await page.getByLabel('Input as JSON').focus();
         await page.keyboard.press('Control+V');
-        assert.match(
-          await page.getByLabel('Input as JSON').inputValue(),
-          /^curl http:\/\/elsewhere\.test:\d+\/ /,
+        const pasted = (): Promise<string> => page.getByLabel('Input as JSON').inputValue();
+        await eventually(
+          async () => /^curl http:\/\/elsewhere\.test:\d+\/ /.test(await pasted()),
+          60_000,
+          () => 'the call for curl is not pasted',
         );
         await page.getByLabel('Input as JSON').fill('{"dies":"SIGSEGV"}');
         await send(page);

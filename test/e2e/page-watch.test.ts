@@ -4,10 +4,11 @@ import { describe, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { assertAccessible, assertFits, shareBrowser } from '../helpers/browser.js';
 import { makeCues } from '../helpers/cues.js';
+import { holdPort } from '../helpers/held-port.js';
 import { editedApp } from '../helpers/edited-app.js';
 import { needs } from '../helpers/needs.js';
 import { startHere } from '../helpers/here.js';
-import { call, fixture, startServer, type Server } from '../helpers/server.js';
+import { call, eventually, fixture, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 /** The browser logs each attempt to connect to a server that is gone. */
@@ -53,7 +54,11 @@ describe('watching a server', { skip: needs('chromium') }, () => {
       ] as const) {
         const row = texts.reduce((found, hasText) => found.filter({ hasText }), rows);
         await row.waitFor();
-        assert.equal(await isInWindow(page, row), true, `${texts.join(' ')} is in the window`);
+        await eventually(
+          () => isInWindow(page, row),
+          60_000,
+          () => `${texts.join(' ')} is not in the window`,
+        );
       }
       await assertAccessible(page);
 
@@ -92,7 +97,9 @@ describe('watching a server', { skip: needs('chromium') }, () => {
   });
 
   test('the end of the server is shown, and the next one is found', LIMIT, async (t) => {
-    const server = await startServer(fixture('works.mjs'), { t });
+    const args = ['--host', '127.0.0.1', '--port', String(await holdPort())];
+    const start = (): Promise<Server> => startServer(fixture('works.mjs'), { t, args, isAddressGiven: true });
+    const server = await start();
     await browser.visit(`${server.url}/#watch`, { expected: GONE }, async (page) => {
       await page.getByRole('region', { name: 'Models and workers' }).waitFor();
       await server.stop('SIGTERM');
@@ -103,10 +110,13 @@ describe('watching a server', { skip: needs('chromium') }, () => {
       assert.equal(await send.isDisabled(), true, 'a call cannot succeed');
       await assertAccessible(page);
 
-      const args = ['--host', '127.0.0.1', '--port', new URL(server.url).port];
-      const next = await startServer(fixture('works.mjs'), { t, args, isAddressGiven: true });
+      const next = await start();
       await alertsOf(page).getByText('The server has ended').waitFor({ state: 'detached' });
-      assert.equal(await send.isEnabled(), true);
+      await eventually(
+        () => send.isEnabled(),
+        60_000,
+        () => 'no call can be sent',
+      );
       next.process.kill('SIGKILL');
       await alertsOf(page).getByText('No connection to the server').waitFor();
     });

@@ -160,9 +160,18 @@ describe('a real Prometheus', { ...LIMIT, skip: needs('prometheus') }, () => {
       60_000,
       () => `the target is not up: ${said}`,
     );
-    const [calls] = await query(api, 'banana_calls_total{model="killable", code="ok"}');
-    assert.equal(calls?.value[1], '10');
-    assert.equal((await query(api, 'up{job="banana-serve"}'))[0]?.value[1], '1');
+    for (const [expr, value] of [
+      ['banana_calls_total{model="killable", code="ok"}', '10'],
+      ['up{job="banana-serve"}', '1'],
+    ] as const) {
+      let found: Found['result'] = [];
+      await eventually(
+        async () => (found = await query(api, expr)).length > 0, // a scrape is found a moment after its target is up
+        60_000,
+        () => `nothing is found by ${expr}`,
+      );
+      assert.equal(found[0]?.value[1], value);
+    }
     for (const { title, expr } of TARGETS) {
       const asked = expr.replaceAll('$__rate_interval', '1h').replaceAll('$model', '.*');
       await eventually(

@@ -34,7 +34,7 @@ test(
       [500, 'SERVE_INFERENCE_FAILED'],
       'model_inputs was None',
     );
-    assert.match(server.stderr(), /AttributeError: 'NoneType' object has no attribute 'get'/);
+    await server.untilPrinted(/AttributeError: 'NoneType' object has no attribute 'get'/);
     const bad = await call(server.url, '{"prompt":');
     assert.deepEqual([bad.status, errorOf(bad).code], [400, 'SERVE_BAD_BODY']);
     const { status } = await fetch(`${server.url}/nowhere`, { method: 'POST', body: '{}' });

@@ -67,7 +67,7 @@ test('an app of coroutines', LIMIT, async (t) => {
 
   await t.test('prints, logs and measures under the name of its call', async () => {
     await ask(server, { do: 'print' }, { id: 'prints' });
-    await server.untilPrinted('after print');
+    for (const text of ['before print', 'after print']) await server.untilPrinted(text); // one on each stream
     const lines = [...logLines(server), ...logLines({ stderr: server.stdout })];
     for (const text of ['before print', 'after print']) {
       const line = lines.find(({ msg }) => msg === text);

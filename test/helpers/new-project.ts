@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import type { Image } from './dockerfile.js';
+import { holdPort } from './held-port.js';
 import { install, run } from './packed.js';
 import { ROOT, eventually } from './server.js';
 
@@ -29,7 +30,7 @@ export interface StartedImage {
   readonly ended: Promise<number | null>;
 }
 
-/** Starts the image as process 1 of a PID namespace of its own. Needs `unshare`. */
+/** Starts the image as process 1 of a PID namespace of its own, on a port that nothing else has after its end. Needs `unshare`. */
 export async function startImage(
   t: TestContext,
   { cmd, env }: Pick<Image, 'cmd' | 'env'>,
@@ -39,7 +40,7 @@ export async function startImage(
   const namespace = ['--map-root-user', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
   const child = spawn('unshare', [...namespace, ...cmd], {
     cwd,
-    env: { ...process.env, ...env, ...more, PORT: '0', BANANA_HOST: '127.0.0.1' },
+    env: { ...process.env, ...env, ...more, PORT: String(await holdPort()), BANANA_HOST: '127.0.0.1' },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   t.after(() => child.kill('SIGKILL'));
