@@ -10,7 +10,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { startHere } from '../helpers/here.js';
 import { shareHere } from '../helpers/shared-server.js';
-import { call, fixture, type Answer, type Server, type Status } from '../helpers/server.js';
+import { call, fixture, startServer, type Answer, type Server, type Status } from '../helpers/server.js';
 
 const LIMIT = { timeout: 240_000 };
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -267,7 +267,7 @@ test(
   'forms that name their model at the end, in half a million chunks of one byte, are called',
   LIMIT,
   async (t) => {
-    const server = await startHere(fixture('describes-input.mjs'), { t, args: ['--name', 'input'] });
+    const server = await startServer(fixture('describes-input.mjs'), { t, args: ['--name', 'input'] });
     await server.until(({ state }) => state === 'ready');
     const { front } = await server.status();
     const { body, type } = await written(form({ data: new Blob(['x'.repeat(60_000)]), model_name: 'input' }));

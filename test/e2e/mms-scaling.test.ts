@@ -217,10 +217,11 @@ withOneRuntime((runtime) => {
       await server.manage(`POST /models?${url('ignores-sigterm')}&model_name=m&initial_workers=1`);
       const [pid = 0] = await server.pids('m');
       process.kill(pid, 'SIGSTOP'); // nothing but SIGKILL ends it now
-      const late = (await server.manage('DELETE /models/m')).json();
+      const late = server.manage('DELETE /models/m');
+      const isUnloading = async (): Promise<boolean> => (await server.describe('m')).status === 'UNLOADING';
+      await eventually(isUnloading, 60_000, () => 'it is not unloaded');
       const message = 'Timed out while cleaning resources: m';
-      assert.deepEqual(late, { code: 408, type: 'RequestTimeoutException', message });
-      assert.equal((await server.describe('m')).status, 'UNLOADING');
+      assert.deepEqual((await late).json(), { code: 408, type: 'RequestTimeoutException', message });
       const again: Promise<string>[] = [];
       const isGone = async (): Promise<boolean> => {
         again.push(server.said('DELETE /models/m'));

@@ -107,10 +107,10 @@ test('a second load takes what the store has now, and no call is lost meanwhile'
   const store = makeStore(t, { 'a.mjs': saying('one') });
   const repository = await Repository.start(t, store);
   await repository.change('a/load');
+  const said = new Set([await repository.says('a')]);
   store.write({ 'a.mjs': saying('two') });
   let isLoading = true;
   const loading = repository.change('a/load').finally(() => (isLoading = false));
-  const said = new Set<unknown>();
   while (isLoading) {
     said.add(await repository.says('a'));
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -243,10 +243,18 @@ test('an unload that takes longer than --unregister-timeout: 408, and it goes on
   const repository = await Repository.start(t, FIXTURES, models);
   const [pid = 0] = await repository.server.pids('a');
   process.kill(pid, 'SIGSTOP'); // nothing but SIGKILL ends it now
-  const [status, error] = await repository.change('a/unload');
+  const unloaded = repository.change('a/unload');
+  const isUnloading = async (): Promise<boolean> =>
+    (await repository.server.describe('a')).status === 'UNLOADING';
+  await eventually(isUnloading, 60_000, () => 'it is not unloaded');
+  const [status, error] = await unloaded;
   assert.equal(status, 408);
   assert.match(String(error), /^failed to unload 'a' in time/);
-  assert.equal((await repository.server.describe('a')).status, 'UNLOADING');
+  await eventually(
+    async () => (await repository.says('a')) === "Request for unknown model: 'a' is not found",
+    60_000,
+    () => 'it does not go on',
+  );
 });
 
 test('the repository is where the management API is, and needs its key', LIMIT, async (t) => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { request as httpRequest } from 'node:http';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { ask } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { endOf, jobIdOf, post, potassiumStatus, untilPotassium } from '../helpers/potassium.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
@@ -103,12 +104,17 @@ withOneRuntime(({ app, potassium }) => {
 
     test('a worker whose caller has left is not available until it has ended', LIMIT, async () => {
       const { server, cues } = shared;
-      const input = { until: 'go on', deaf: true };
-      const late = await post(server, '/work', input, 'deaf', { 'x-request-timeout-seconds': '2' });
-      assert.equal(late.status, 504);
-      const busy = await potassiumStatus(server);
-      assert.deepEqual([busy.gpu_available, busy.idle_time, busy.in_flight], [false, 0, 0]);
-      assert.ok(busy.inference_time > 0, 'it runs');
+      const leaving = new AbortController();
+      const work = { url: `${server.url}/work` };
+      const left = ask(work, { until: 'go on', deaf: true }, { id: 'deaf', signal: leaving.signal });
+      await cues.untilNoted('begun deaf');
+      leaving.abort();
+      await assert.rejects(left);
+      const busy = await untilPotassium(
+        server,
+        ({ in_flight, inference_time }) => in_flight === 0 && inference_time > 0,
+      );
+      assert.deepEqual([busy.gpu_available, busy.idle_time], [false, 0]);
       cues.give('go on');
       await untilPotassium(
         server,

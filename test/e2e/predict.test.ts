@@ -140,6 +140,7 @@ withEachRuntime(({ app, language }) => {
     test('gets the instances of a request together, with the inputs of other callers', async () => {
       const { url } = shared.server;
       const others = ['c', 'd', 'e'].map((name) => call(url, JSON.stringify({ name })));
+      await shared.server.until(({ model }) => model.queue.waiting === 3);
       const answer = await predict(url, 'batches', [{ name: 'a' }, { name: 'b' }]);
       const sizes = (await Promise.all(others)).map((one) => one.json<{ of: number }>().of);
       const { predictions } = answer.json<{ predictions: readonly { name: string; of: number }[] }>();

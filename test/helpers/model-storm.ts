@@ -28,7 +28,7 @@ export interface Storm {
   readonly ms: number;
 }
 
-/** Resolves once every client has stopped and the model is unregistered to its end. */
+/** Resolves once every client has stopped and the model is unregistered to its end: each operation was accepted once at least. */
 export async function modelStorm(
   server: ServerHandle,
   { app, name, clients, ms }: Storm,
@@ -49,7 +49,7 @@ export async function modelStorm(
   const order = ['register', 'scale', 'call', 'scale', 'call', 'call', 'unregister'];
   const endAtMs = performance.now() + ms;
   const client = async (first: number): Promise<void> => {
-    for (let turn = first; performance.now() < endAtMs; turn += 1) {
+    for (let turn = first; performance.now() < endAtMs || Object.values(accepted).includes(0); turn += 1) {
       const operation = order[turn % order.length] as string;
       try {
         await operations[operation]?.(turn);
