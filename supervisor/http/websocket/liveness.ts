@@ -3,6 +3,7 @@
  * waits for it.
  */
 import type { WebSocket } from 'ws';
+import { startLimit, type LimitTimer } from '../../machine/limit-timer.js';
 
 /** Below 60 s, after which common proxies cut an idle connection. */
 const PING_MS = 30_000;
@@ -30,7 +31,7 @@ const MESSAGE_MS = 30 * 60_000;
 /** Bounds how long an app waits for a client while nothing is sent in either direction. */
 export class SilenceLimit {
   readonly #onTooLong: () => void;
-  #timer: NodeJS.Timeout | null = null;
+  #timer: LimitTimer | null = null;
   #limitMs = 0;
   #messageSinceMs: number | null = null;
 
@@ -62,13 +63,13 @@ export class SilenceLimit {
 
   /** Stops the limit: a message has arrived, or the app no longer waits. */
   end(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer?.stop();
     this.#timer = null;
     this.#messageSinceMs = null;
   }
 
   #wait(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#onTooLong, this.#limitMs);
+    this.#timer?.stop();
+    this.#timer = startLimit(this.#limitMs, this.#onTooLong);
   }
 }

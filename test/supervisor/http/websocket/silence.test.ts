@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { SilenceLimit } from '../../../../supervisor/http/websocket/liveness.js';
+import { startLimit } from '../../../../supervisor/machine/limit-timer.js';
 
 function setUp(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
@@ -51,4 +52,16 @@ test('a message that arrives in parts is not silence, within the limit of a mess
     silence.onPart();
   }
   assert.equal(ended(), 1);
+});
+
+test('a message that came while this process stood still is read before silence is told', async () => {
+  let ended = 0;
+  const silence = new SilenceLimit(() => (ended += 1));
+  setTimeout(() => setImmediate(() => silence.end()), 1); // the event loop reads behind its timers
+  silence.begin(5);
+  const later = new Promise<void>((resolve) => startLimit(5, resolve));
+  const untilMs = performance.now() + 100;
+  while (performance.now() < untilMs);
+  await later;
+  assert.equal(ended, 0);
 });
