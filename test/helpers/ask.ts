@@ -1,4 +1,6 @@
 /** Calls with a JSON input, and what tests want to know of the answers. */
+import assert from 'node:assert/strict';
+import type { Cues } from './cues.js';
 import { call, eventually, type Answer, type Server } from './server.js';
 
 export interface AskOptions {
@@ -27,6 +29,25 @@ export interface ErrorBody {
 export function errorOf(answer: Answer): ErrorBody {
   const { error } = answer.json<{ error?: ErrorBody }>();
   return error ?? { code: '', message: '', requestId: '', source: '' };
+}
+
+/**
+ * Makes a call that has begun when its deadline passes, by the notes of its app, and checks its answer. Longer deadlines are tried
+ * until one is enough for that. Returns the id of the call.
+ */
+export async function askPastDeadline(server: Server, cues: Cues, input: unknown): Promise<string> {
+  for (let seconds = 1; ; seconds *= 2) {
+    const id = `late-${seconds}`;
+    const startedAtMs = performance.now();
+    const answer = await ask(server, input, {
+      id,
+      headers: { 'x-request-timeout-seconds': String(seconds) },
+    });
+    const tookMs = performance.now() - startedAtMs;
+    assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_DEADLINE']);
+    assert.ok(tookMs >= 1000 * seconds - 1, `not before its time: ${tookMs} ms of ${seconds} s`);
+    if (cues.notes().includes(`begun ${id}`)) return id;
+  }
 }
 
 /** The pid of the worker that answered. */
