@@ -289,6 +289,7 @@ withOneRuntime(({ app }) => {
       const { predictions } = client();
       const created = await predictions.create({ version: '1', input: { until: 'go', result: 1 }, wait: 1 });
       assert.equal(created.status, 'starting');
+      await cues.untilNoted(/^begun/);
       assert.equal((await predictions.get(created.id)).status, 'processing');
       cues.give('go');
       assert.equal((await client().wait(created, { interval: 10 })).output, 1);

@@ -34,7 +34,7 @@ withEachRuntime(({ app }) => {
         assert.equal(plain.status, 200, plain.text);
         const answer = await callAsync(server, path, body);
         assert.deepEqual([answer.status, answer.headers.get('preference-applied')], [202, 'respond-async']);
-        const result = await fetch(`${server.url}${answer.headers.get('location')}/result?wait=20s`);
+        const result = await fetch(`${server.url}${answer.headers.get('location')}/result?wait=50s`);
         assert.deepEqual(
           [result.status, result.headers.get('content-type'), await result.text()],
           [plain.status, plain.headers.get('content-type'), plain.text],
