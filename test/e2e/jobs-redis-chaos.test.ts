@@ -6,7 +6,7 @@ import { needs } from '../helpers/needs.js';
 
 test(
   'three servers under load, killed and frozen, and Redis killed: each job ends once, and begins once',
-  { skip: needs('redis-server'), timeout: 300_000 },
+  { skip: needs('redis-server'), timeout: 600_000 },
   async (t) => {
     const seed = Math.floor(Math.random() * 2 ** 31);
     t.diagnostic(`seed ${seed}`);

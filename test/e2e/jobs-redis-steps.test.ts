@@ -21,7 +21,7 @@ import { HEAD } from '../supervisor/jobs/stored-jobs.js';
 
 const isMissing = needs('redis-server');
 const RUN_MS = 500;
-const SOON_MS = 40_000;
+const SOON_MS = 120_000;
 
 interface Step {
   readonly name: string;
@@ -89,12 +89,15 @@ class StepBench {
   async harm(path: string, signal: 'SIGSTOP' | 'SIGKILL'): Promise<string> {
     const { words, when } = this.#step;
     await this.server.until(({ jobs }) => jobs.problem === null); // a busy machine may have missed a look
-    const id = await startAsync(this.server, path, { ms: RUN_MS }, { 'x-banana-job-delay-seconds': '1' });
     const act = (): void => {
       this.server.process.kill(signal);
       if (when === 'before') this.road.hold('there');
     };
-    if (words !== null) await this.road.ambush(words, when, act);
+    const harmed = words === null ? null : this.road.ambush(words, when, act);
+    const goOn = `${this.#file} ${path.slice(1)} ${signal}`;
+    const input = harmed === null ? { until: goOn } : { ms: RUN_MS };
+    const id = await startAsync(this.server, path, input, { 'x-banana-job-delay-seconds': '1' });
+    if (harmed !== null) await harmed;
     else {
       await eventually(
         () => this.begins(id) > 0,
@@ -102,6 +105,7 @@ class StepBench {
         () => 'it does not begin',
       );
       act();
+      writeFileSync(goOn, '');
     }
     if (signal === 'SIGKILL') {
       await this.server.ended;
@@ -172,7 +176,7 @@ describe('a server is frozen or killed when a job is', { concurrency: true, skip
   after(() => redis.down());
 
   for (const [database, step] of STEPS.entries())
-    test(step.name, { timeout: 180_000 }, async (t) => {
+    test(step.name, { timeout: 600_000 }, async (t) => {
       const bench = await StepBench.open(t, step, redis.port, database);
       for (const signal of ['SIGSTOP', 'SIGKILL'] as const) {
         const id = await bench.harm('/', signal);

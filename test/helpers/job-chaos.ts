@@ -51,7 +51,7 @@ const LOOK_MS = 200;
 const AWAY_MS = 3000;
 
 /** A front that is dead, then 21 s of attempts. */
-const WEBHOOKS_LIMIT_MS = 60_000;
+const WEBHOOKS_LIMIT_MS = 120_000;
 
 interface Accepted {
   readonly id: string;
