@@ -108,8 +108,11 @@ withOneRuntime(({ app }) => {
         });
         t.after(() => child.kill('SIGKILL'));
         let printed = '';
-        child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
-        const limit = setTimeout(() => child.kill('SIGKILL'), 20_000);
+        let limit: NodeJS.Timeout | undefined;
+        child.stdout.setEncoding('utf8').on('data', (text: string) => {
+          printed += text;
+          limit ??= setTimeout(() => child.kill('SIGKILL'), 20_000); // it has nothing more to do
+        });
         const [code] = (await once(child, 'close')) as [number | null];
         clearTimeout(limit);
         assert.deepEqual([code, printed], [0, 'over\n']);

@@ -81,10 +81,10 @@ const WAYS: readonly (readonly [way: string, args: readonly string[], printed: s
   ['a thread', ['thread.cjs'], '2\nthread 0\n'],
 ];
 
-describe('supervise() is loaded by', { timeout: 120_000 }, () => {
+describe('supervise() is loaded by', { timeout: 480_000 }, () => {
   for (const [way, args, printed] of WAYS)
     test(way, async () => {
-      const { stdout, stderr } = await run(process.execPath, args, { cwd: folder, timeout: 60_000 });
+      const { stdout, stderr } = await run(process.execPath, args, { cwd: folder, timeout: 240_000 });
       assert.deepEqual([stdout, stderr], [printed, '']);
     });
 });

@@ -11,7 +11,7 @@ const TELLS = join(ROOT, 'test/fixtures/python-apps/tells.py');
 
 type Tells = ModelFunction<{ inference: (input: Record<string, unknown>) => unknown }>;
 
-describe('a function in Python', { timeout: 120_000, skip: needs('python3-numpy') }, () => {
+describe('a function in Python', { timeout: 240_000, skip: needs('python3-numpy') }, () => {
   let tell: Tells;
   const lines: string[] = [];
   before(async () => {
@@ -104,7 +104,7 @@ describe('a function in Python', { timeout: 120_000, skip: needs('python3-numpy'
     assert.deepEqual(items, [1, 2, 3]);
     for await (const item of (await tell({ act: 'count' })) as AsyncIterable<unknown>) if (item === 4) break;
     await until(() => tell.status().inFlight === 0);
-    assert.match(lines.at(-1) ?? '', /left at \d+/);
+    await until(() => /left at \d+/.test(lines.at(-1) ?? ''));
     let last = 0;
     for await (const { at } of (await tell({ act: 'fill' })) as AsyncIterable<{ at: number }>)
       if ((last = at) === 100) break;
@@ -128,7 +128,7 @@ describe('a function in Python', { timeout: 120_000, skip: needs('python3-numpy'
   });
 });
 
-describe('functions in Python', { timeout: 120_000, skip: needs('python3') }, () => {
+describe('functions in Python', { timeout: 240_000, skip: needs('python3') }, () => {
   test('take calls together', async () => {
     const app = join(ROOT, 'test/fixtures/python-apps/counts-batches.py');
     const count = await supervise<{ inference: (input: number) => number }>(app, {

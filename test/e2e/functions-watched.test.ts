@@ -20,7 +20,7 @@ function namesOfLines(): { readonly names: Set<unknown>; readonly log: never } {
   return { names, log: { debug: note, info: note, warn: note, error: note } as never };
 }
 
-describe('a program that watches its functions', { timeout: 120_000 }, () => {
+describe('a program that watches its functions', { timeout: 240_000 }, () => {
   test('gets the lines of each in its own logger', async () => {
     const [first, second] = [namesOfLines(), namesOfLines()];
     const one: Tells = await supervise(TELLS, { prints: 'ignore', log: first.log });

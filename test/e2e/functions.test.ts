@@ -14,7 +14,7 @@ const TELLS = join(ROOT, 'test/fixtures/functions/tells.mjs');
 type Numbers = { inferenceBatch: (inputs: number[]) => number[] };
 type Tells = ModelFunction<{ inference: (input: Record<string, unknown>) => unknown }>;
 
-describe('a function of one worker', { timeout: 120_000 }, () => {
+describe('a function of one worker', { timeout: 240_000 }, () => {
   let tell: Tells;
   let printed = '';
   before(async () => {
@@ -118,7 +118,8 @@ describe('a function of one worker', { timeout: 120_000 }, () => {
   test('timeoutMs ends a call, and the app is asked to end it', async () => {
     const error = await refusalOf(tell({ act: 'sleep', ms: 60_000 }, { timeoutMs: 50 }));
     assert.equal(error.code, 'SERVE_DEADLINE');
-    await pid(); // the same worker is free again
+    await tell({ act: 'print', text: 'free again' }); // the same worker
+    await until(() => printed === 'free again'); // no word of the call comes later
   });
 
   test('one signal is for any number of calls, and is listened to once', async () => {
@@ -209,7 +210,7 @@ describe('a function of one worker', { timeout: 120_000 }, () => {
   });
 });
 
-describe('the way of a function', { timeout: 120_000 }, () => {
+describe('the way of a function', { timeout: 240_000 }, () => {
   test('close() finishes the calls that were accepted; after it there is none', async () => {
     const tell: Tells = await supervise(TELLS, { prints: 'ignore' });
     const running = tell({ act: 'sleep', ms: 200 });

@@ -144,9 +144,8 @@ withEachRuntime(({ language, app }) => {
           args: given,
         });
         assert.ok(server.stderr().includes(line), server.stderr());
-        const { model } = await server.until(
-          ({ model }) => model.workers.every(({ state }) => state === 'idle'),
-          30_000,
+        const { model } = await server.until(({ model }) =>
+          model.workers.every(({ state }) => state === 'idle'),
         );
         const devices = seen.map(([, gpu]) => (gpu === null ? 'cpu' : `gpu ${gpu}`));
         assert.deepEqual(

@@ -31,11 +31,12 @@ test(
   LIMIT,
   async (t) => {
     const server = await startHere(fixture('works.mjs'), { t, env: makeCues(t).env });
-    await drip(t, server, 6);
+    const drippers = await drip(t, server, 6);
     const { model } = await server.until(({ model: { queue } }) => queue.arriving === 6 && queue.bytes === 6);
     assert.equal(model.queue.maxBytes, 512 * 1024 * 1024);
     for (let i = 0; i < 5; i += 1) assert.equal((await ask(server, {})).status, 200);
     assert.equal((await server.status()).model.queue.arriving, 6, 'no client had to be refused for it');
+    for (const dripper of drippers) dripper.destroy(); // the end of the server would wait for them
     await server.stop();
   },
 );
@@ -70,6 +71,7 @@ test('when drippers take every place, newcomers get one and the drippers lose th
   assert.equal(model.queue.arriving, 8, 'one was refused, and no more than that');
   const refused = drippers.filter((dripper) => dripper.rest.includes('SERVE_QUEUE_FULL'));
   assert.equal(refused.length, 1);
+  for (const dripper of drippers) dripper.destroy();
   await server.stop();
 });
 

@@ -214,7 +214,7 @@ test('a message that arrives slowly is no silence, and needs no pong', LIMIT, as
 withEachRuntime(({ app }) => {
   test('an app that talks', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const args = ['--websocket-idle-timeout', '1500ms'];
+    const args = ['--websocket-idle-timeout', '2500ms'];
     const server = await startServer(app('websockets'), { t, env: cues.env, args });
     await server.until(({ state }) => state === 'ready');
 
