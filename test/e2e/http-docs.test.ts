@@ -85,7 +85,9 @@ describe('docs/http.md, requested', { timeout: 240_000 }, () => {
       const allow = /^Allow: (.*)$/.exec(reply)?.[1] ?? null;
       assert.equal(response.headers.get('allow'), allow);
       const [, shape = /^\{"error":\{"code":"SERVE_/] = SHAPES.find(([name]) => reply.includes(name)) ?? [];
-      if (response.status >= 400) assert.match(text, shape);
+      if (response.status < 400) return;
+      assert.match(text, shape);
+      assert.equal(response.headers.get('x-should-retry'), 'false');
     });
   }
 

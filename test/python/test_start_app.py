@@ -85,6 +85,17 @@ class Failures(unittest.TestCase):
         self.assertEqual(loaded_info(loaded, 1)["signature"], {"inputs": [x], "outputs": []})
         self.assertNotIn("signature", loaded_info(from_banana_app(module_with(inference=print)), 1))
 
+    def test_the_front_learns_the_task_and_other_values_of_the_name_are_the_apps_own(self) -> None:
+        def task_of(given: Any) -> Any:
+            return loaded_info(from_banana_app(module_with(inference=print, task=given)), 1).get("task")
+
+        self.assertEqual(task_of("rerank"), "rerank")
+        for own in ("train", 1, None, ["embedding"], len):
+            self.assertIsNone(task_of(own))
+        for wrong in ("embeddings", "Reranker"):
+            with self.assertRaisesRegex(TypeError, "`task` is .*; there are embedding, rerank$"):
+                task_of(wrong)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { signatureOf } from '../../../worker/adapters/exports.js';
+import { signatureOf, taskOf } from '../../../worker/adapters/exports.js';
 
 const X = { name: 'x', datatype: 'FP32', shape: [-1, 2] };
 
@@ -38,3 +38,13 @@ for (const [signature, problem] of [
         problem.test(error.message),
     );
   });
+
+test('an app may have a task that this server knows, and take tokens with it', () => {
+  assert.deepEqual(taskOf({}), {});
+  assert.deepEqual(taskOf({ task: 'rerank' }), { task: 'rerank' });
+  assert.deepEqual(taskOf({ task: 'embedding', tokenInput: true }), { task: 'embedding', tokenInput: true });
+});
+
+for (const task of ['embeddings', null, ['embedding']])
+  test(`the task ${JSON.stringify(task)} is a TypeError that lists those there are`, () =>
+    assert.throws(() => taskOf({ task }), /^TypeError: export `task` is .*; there are embedding, rerank$/));
