@@ -10,20 +10,20 @@ import {
   type Serializer,
 } from 'node:v8';
 import { describeThrown, type ErrorCode } from '../errors.js';
+import { isLarge, kindOf, putIn, takeOut, viewOf, type Listed, type TakenOut } from './large-arrays.js';
 import { unreadable, unwritable, type ValueFormat } from './value-format.js';
 
 /** Version of the format, which stands in its second byte: each side reads its own and older ones. */
 export const V8_VERSION = serialize(null)[1] as number;
 
-/** Smaller arrays stand in the value, and get memory of their own when it is read: they do not keep all of it alive. */
-const LARGE_BYTES = 64 * 1024;
-
 /**
  * If there are large arrays, the message begins with a byte that no value begins with and, at 4, the length of the value; the
- * arrays stand behind it. Memory that passed through V8's reader or writer lives until a full collection, and a megabyte for
- * each call would make those frequent.
+ * arrays stand behind it. Memory that passed through V8's reader or writer, or hangs on an object that did, lives until a full
+ * collection, and a megabyte for each call would make those frequent (docs/benchmarks.md). So arrays near the top of the value
+ * are no part of it: a list of them stands before it.
  */
 const HAS_ARRAYS = 0;
+const HAS_LIST = 1;
 const PREFIX_BYTES = 8;
 
 /** Called by V8 for each typed array, Buffer and DataView; the types of Node leave both out. */
@@ -35,42 +35,40 @@ const { _writeHostObject: writeInPlace } = DefaultSerializer.prototype as unknow
 const { _readHostObject: readInPlace } = DefaultDeserializer.prototype as unknown as InPlace;
 
 class ValueWriter extends DefaultSerializer {
-  readonly arrays: Uint8Array[] = [];
+  /** The arrays that stand behind the value. */
+  arrays: readonly Uint8Array[];
+  /** Whether an array that was taken out stands in the value as well. */
+  meetsOneAgain = false;
+
+  constructor(takenOut: readonly Uint8Array[]) {
+    super();
+    this.arrays = takenOut;
+  }
 
   /** Writes the bytes that stand behind the value, then the array, which is empty if they do. */
   _writeHostObject(view: Uint8Array): void {
-    const isBehind = view.byteLength >= LARGE_BYTES && 'subarray' in view;
-    if (isBehind) this.arrays.push(view);
+    const isBehind = isLarge(view);
+    if (isBehind) {
+      this.meetsOneAgain ||= this.arrays.includes(view);
+      this.arrays = [...this.arrays, view];
+    }
     this.writeUint32(isBehind ? view.byteLength : 0);
     writeInPlace.call(this, isBehind ? view.subarray(0, 0) : view);
   }
 }
 
 class ValueReader extends DefaultDeserializer {
-  readonly #arrays: Buffer;
-  /** Place of the next array. */
-  #at = 0;
+  arrays: ArrayMemory | null;
 
-  constructor(value: Buffer, arrays: Buffer) {
+  constructor(value: Buffer, arrays: ArrayMemory | null) {
     super(value);
-    this.#arrays = arrays;
+    this.arrays = arrays;
   }
 
   _readHostObject(): unknown {
     const bytes = this.readUint32();
     const view = readInPlace.call(this) as Uint8Array;
-    if (bytes === 0) return ownCopy(view);
-    const { buffer, byteOffset, length } = this.#arrays;
-    const start = byteOffset + this.#at;
-    if (this.#at + bytes > length) throw new RangeError('it ends inside an array');
-    this.#at += aligned(bytes);
-    if (Buffer.isBuffer(view)) return Buffer.from(buffer, start, bytes);
-    const ArrayClass = view.constructor as new (
-      buffer: ArrayBufferLike,
-      start: number,
-      length: number,
-    ) => unknown;
-    return new ArrayClass(buffer, start, bytes / view.BYTES_PER_ELEMENT);
+    return bytes === 0 || this.arrays === null ? ownCopy(view) : this.arrays.next(kindOf(view), bytes);
   }
 }
 
@@ -81,6 +79,23 @@ function ownCopy(view: ArrayBufferView): unknown {
   return (view as Uint8Array).slice();
 }
 
+/** The arrays that stand behind a value, in the order in which they were written. */
+class ArrayMemory {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  next(kind: string, bytes: number): unknown {
+    const start = this.#at;
+    if (start + bytes > this.#bytes.length) throw new RangeError('it ends inside an array');
+    this.#at += aligned(bytes);
+    return viewOf(kind, this.#bytes.subarray(start, start + bytes));
+  }
+}
+
 /** Any array may begin here. */
 function aligned(at: number): number {
   return Math.ceil(at / 8) * 8;
@@ -89,14 +104,29 @@ function aligned(at: number): number {
 function read(bytes: Buffer): { readonly value: unknown; readonly hasViews: boolean } {
   try {
     const hasViews = bytes[0] === HAS_ARRAYS;
-    const end = hasViews ? PREFIX_BYTES + bytes.readUInt32LE(4) : 0;
-    const value = hasViews ? Buffer.from(bytes.subarray(PREFIX_BYTES, end)) : bytes;
-    const reader = new ValueReader(value, atAlignedPlace(bytes.subarray(aligned(end))));
-    reader.readHeader();
-    return { value: reader.readValue(), hasViews };
+    return { value: hasViews ? readWithArrays(bytes) : readValue(bytes), hasViews };
   } catch (cause) {
     throw unreadable(cause);
   }
+}
+
+function readValue(bytes: Buffer): unknown {
+  const reader = new ValueReader(bytes, null);
+  reader.readHeader();
+  return reader.readValue();
+}
+
+function readWithArrays(bytes: Buffer): unknown {
+  const end = PREFIX_BYTES + bytes.readUInt32LE(4);
+  const arrays = new ArrayMemory(atAlignedPlace(bytes.subarray(aligned(end))));
+  const reader = new ValueReader(Buffer.from(bytes.subarray(PREFIX_BYTES, end)), arrays);
+  reader.readHeader();
+  const list = bytes[1] === HAS_LIST ? (reader.readValue() as readonly Listed[]) : [];
+  const views = list.map(([kind, length]) => arrays.next(kind, length));
+  const rest: unknown = reader.readValue();
+  reader.arrays = null;
+  const copies = new Set<unknown>();
+  return list.reduce((value, [, , ...path], i) => putIn(value, path, views[i], copies), rest);
 }
 
 /** A part of a larger message may begin anywhere in memory. */
@@ -107,19 +137,34 @@ function atAlignedPlace(arrays: Buffer): Buffer {
 
 function write(value: unknown, name: string, code: ErrorCode, allocate = Buffer.allocUnsafeSlow): Buffer {
   try {
-    const writer = new ValueWriter();
-    writer.writeHeader();
-    writer.writeValue(value);
-    const written = writer.releaseBuffer();
-    return writer.arrays.length === 0 ? written : withArrays(written, writer.arrays, allocate);
+    const whole = { rest: value, list: [], arrays: [] };
+    return writeWithout(takeOut(value), allocate) ?? (writeWithout(whole, allocate) as Buffer);
   } catch (cause) {
     const what = findUnwritable(value, name, new Set(), 0) ?? `${name}: ${describeThrown(cause).message}`;
     throw unwritable(code, what, cause);
   }
 }
 
+/** Returns null if an array that was taken out stands in the rest as well: it must come back as one. */
+function writeWithout(
+  { rest, list, arrays: takenOut }: TakenOut,
+  allocate: (bytes: number) => Buffer,
+): Buffer | null {
+  const writer = new ValueWriter(takenOut);
+  writer.writeHeader();
+  const hasList = list.length > 0;
+  if (hasList) writer.writeValue(list);
+  writer.writeValue(rest);
+  if (writer.meetsOneAgain) return null;
+  const written = writer.releaseBuffer();
+  const { arrays } = writer;
+  writer.arrays = [];
+  return arrays.length === 0 ? written : withArrays(written, hasList, arrays, allocate);
+}
+
 function withArrays(
   value: Buffer,
+  hasList: boolean,
   arrays: readonly Uint8Array[],
   allocate: (bytes: number) => Buffer,
 ): Buffer {
@@ -131,6 +176,7 @@ function withArrays(
   });
   const bytes = allocate(end);
   bytes.writeUInt8(HAS_ARRAYS, 0);
+  bytes.writeUInt8(hasList ? HAS_LIST : 0, 1);
   bytes.writeUInt32LE(value.length, 4);
   bytes.set(value, PREFIX_BYTES);
   arrays.forEach(({ buffer, byteOffset, byteLength }, i) =>

@@ -51,3 +51,62 @@ test('a value without large arrays is what V8 writes', () => {
   assert.deepStrictEqual(read(written(value)), { value, hasViews: false });
   assert.equal(written('text')[0], 0xff);
 });
+
+test('large arrays that stand near the top of a value are no part of what V8 writes and reads', () => {
+  const array = new Float32Array(20_000).fill(0.5);
+  for (const value of [
+    array,
+    [array],
+    { data: array, dims: [2, 10_000] },
+    { scores: { data: new Int8Array(70_000) } },
+  ]) {
+    const before = structuredClone(value);
+    const whole = written(value);
+    assert.deepStrictEqual([value, read(whole).value], [before, before]);
+    assert.deepEqual([whole[1], whole.readUInt32LE(4) < 200], [1, true]);
+  }
+});
+
+test('an array that stands in several places comes back as one, and so does what leads to it', () => {
+  const array = new Uint8Array(70_000);
+  const inner = { array };
+  const cyclic: Record<string, unknown> = { array, name: 'cyclic' };
+  cyclic['self'] = cyclic;
+  for (const value of [
+    { one: array, other: array },
+    { array, deep: [[[[array]]]] },
+    { array, map: new Map([['array', array]]) },
+    { one: inner, other: inner },
+    { one: inner, deep: [[[[inner]]]] },
+    cyclic,
+  ]) {
+    const got = read(written(value)).value;
+    assert.deepStrictEqual(got, value);
+    const found = new Set<unknown>();
+    const look = (part: unknown, seen: Set<unknown>): void => {
+      if (typeof part !== 'object' || part === null || seen.has(part)) return;
+      seen.add(part);
+      if (ArrayBuffer.isView(part)) found.add(part);
+      else for (const next of part instanceof Map ? part.values() : Object.values(part)) look(next, seen);
+    };
+    look(got, new Set());
+    assert.equal(found.size, 1);
+  }
+});
+
+test('objects around a large array keep the order of their keys, holes, and a key that is named __proto__', () => {
+  const array = new Uint8Array(70_000);
+  const own = JSON.parse('{"a":1,"__proto__":{"b":2}}') as Record<string, unknown>;
+  const sparse = [, array, 2]; // eslint-disable-line no-sparse-arrays -- a hole is what is tested
+  const many = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`k${i}`, [i]]));
+  for (const value of [
+    { z: 1, array, a: { x: array.slice() } },
+    { ...own, array },
+    sparse,
+    { ...many, array },
+  ]) {
+    const got = read(written(value)).value as object;
+    assert.deepStrictEqual(got, value);
+    assert.deepEqual(Object.keys(got), Object.keys(value));
+  }
+});
