@@ -51,7 +51,13 @@ let isStopping = false;
 const channel = new Channel(
   lightSocket(DOWN_FD),
   new Socket({ fd: UP_FD, readable: false, writable: true }),
-  { onMessage, room, onReadEnd: () => loop?.pump(), onEnd, onWriteError },
+  {
+    onMessage,
+    room: (message, bytes) => arriving.room(message, bytes),
+    onReadEnd: () => loop?.pump(),
+    onEnd,
+    onWriteError,
+  },
   writeUp,
 );
 const exit = watchAppExit((what) => {
@@ -127,10 +133,6 @@ function onMessage(message: Message, pieces: Buffer[]): void {
     default:
       throw protocolError(`a worker cannot take ${message.type}`);
   }
-}
-
-function room(message: Message, bytes: number): Buffer | null {
-  return message.type === 'body' ? arriving.room(message.id, bytes) : null;
 }
 
 async function start(spec: StartSpec): Promise<void> {

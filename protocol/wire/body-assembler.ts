@@ -6,19 +6,35 @@
  */
 import { protocolError } from '../errors.js';
 
+/** Memory for one body. `release` gives it back, when nothing reads or writes it any more. */
+export interface BodyMemory {
+  readonly buffer: Buffer;
+  release(): void;
+}
+
 interface Partial<T> {
   readonly owner: T;
   readonly body: Buffer;
+  readonly release: () => void;
   filled: number;
 }
 
 export class BodyAssembler<T> {
   readonly #open = new Map<number, Partial<T>>();
-  readonly #allocate: (bytes: number, owner: T) => Buffer;
+  readonly #allocate: (bytes: number) => BodyMemory;
+  /** The memory of the body that starts next, if its first fragment lies in it. */
+  #next: BodyMemory | null = null;
 
   /** `allocate` returns memory for a body of several frames; its content does not matter. */
-  constructor(allocate: (bytes: number, owner: T) => Buffer = (bytes) => Buffer.allocUnsafeSlow(bytes)) {
+  constructor(allocate: (bytes: number) => BodyMemory = fromHeap) {
     this.#allocate = allocate;
+  }
+
+  /** Returns memory for the first fragment of a body, which `start` takes next; null if it has only one. */
+  firstRoom(bodyBytes: number, bytes: number): Buffer | null {
+    if (bytes >= bodyBytes) return null;
+    this.#next = this.#allocate(bodyBytes);
+    return this.#next.buffer.subarray(0, bytes);
   }
 
   /** Starts a body of `bodyBytes`. Returns its pieces if it is complete already; null if fragments will follow. */
@@ -27,7 +43,9 @@ export class BodyAssembler<T> {
     if (missing < 0) throw protocolError(`body of call ${id} is longer than announced`);
     if (this.#open.has(id)) throw protocolError(`a second body for call ${id}`);
     if (missing === 0) return pieces;
-    const partial = { owner, body: this.#allocate(bodyBytes, owner), filled: 0 };
+    const { buffer, release } = this.#next ?? this.#allocate(bodyBytes);
+    this.#next = null;
+    const partial = { owner, body: buffer, release, filled: 0 };
     append(partial, pieces);
     this.#open.set(id, partial);
     return null;
@@ -44,10 +62,10 @@ export class BodyAssembler<T> {
    * Adds a fragment, which may lie in its `room` already. Returns the owner and the body, as one piece, once it is
    * complete.
    */
-  add(id: number, pieces: readonly Buffer[]): { owner: T; pieces: Buffer[] } | null {
+  add(id: number, pieces: readonly Buffer[]): { owner: T; pieces: Buffer[]; release: () => void } | null {
     const partial = this.#open.get(id);
     if (partial === undefined) throw protocolError(`a body fragment for unknown call ${id}`);
-    const { owner, body, filled } = partial;
+    const { owner, body, release, filled } = partial;
     const bytes = totalBytes(pieces);
     const missing = body.length - filled;
     if (bytes === 0 || bytes > missing)
@@ -55,7 +73,7 @@ export class BodyAssembler<T> {
     append(partial, pieces);
     if (bytes < missing) return null;
     this.#open.delete(id);
-    return { owner, pieces: [body] };
+    return { owner, pieces: [body], release };
   }
 
   /** Drops an unfinished body. Returns its owner, or null if the body is unknown. */
@@ -64,6 +82,10 @@ export class BodyAssembler<T> {
     this.#open.delete(id);
     return body?.owner ?? null;
   }
+}
+
+function fromHeap(bytes: number): BodyMemory {
+  return { buffer: Buffer.allocUnsafeSlow(bytes), release() {} };
 }
 
 function append(partial: Partial<unknown>, pieces: readonly Buffer[]): void {

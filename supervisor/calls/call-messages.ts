@@ -21,18 +21,12 @@ import type { Call, CallMessage } from '../dispatch/call.js';
 interface PartialResult {
   readonly held: HeldCall;
   readonly result: Message & { type: 'result' };
-  /** Gives the memory of its body back. */
-  release: () => void;
 }
 
 export class CallAnswers {
   maxOutputBytes: number;
   readonly #worker: CallHolder;
-  readonly #results = new BodyAssembler<PartialResult>((bytes, result) => {
-    const { buffer, release } = slabs.take(bytes);
-    result.release = release;
-    return buffer;
-  });
+  readonly #results = new BodyAssembler<PartialResult>((bytes) => slabs.take(bytes));
 
   constructor(worker: CallHolder, maxOutputBytes: number) {
     this.#worker = worker;
@@ -41,7 +35,9 @@ export class CallAnswers {
 
   /** Returns the buffer for the body of a message that is still arriving; null for the channel's own. */
   room(message: Message, bytes: number): Buffer | null {
-    return message.type === 'body' ? this.#results.room(message.id, bytes) : null;
+    if (message.type === 'body') return this.#results.room(message.id, bytes);
+    if (message.type !== 'result' || message.bodyBytes > this.maxOutputBytes) return null;
+    return this.#results.firstRoom(message.bodyBytes, bytes);
   }
 
   /** Takes a message about a call. Returns false if it is about something else. @throws SERVE_PROTOCOL */
@@ -53,7 +49,7 @@ export class CallAnswers {
       case 'body': {
         if (message.id >= FIRST_WEBHOOK_REF) return false;
         const whole = this.#results.add(message.id, pieces);
-        if (whole !== null) this.#onWholeResult(whole.owner, whole.pieces);
+        if (whole !== null) this.#onWholeResult(whole.owner, whole.pieces, whole.release);
         return true;
       }
       case 'head':
@@ -90,12 +86,13 @@ export class CallAnswers {
     if (message.bodyBytes > this.maxOutputBytes) {
       throw protocolError(`a result of ${message.bodyBytes} bytes; ${this.maxOutputBytes} are allowed`);
     }
-    const owner: PartialResult = { held, result: message, release: leaveToCollector };
+    const owner: PartialResult = { held, result: message };
     const whole = this.#results.start(message.id, owner, message.bodyBytes, pieces);
-    if (whole !== null) this.#onWholeResult(owner, whole);
+    if (whole !== null) this.#onWholeResult(owner, whole, leaveToCollector);
   }
 
-  #onWholeResult({ held, result, release }: PartialResult, pieces: Buffer[]): void {
+  /** `release` gives the memory of its body back. */
+  #onWholeResult({ held, result }: PartialResult, pieces: Buffer[], release: () => void): void {
     const { call } = held;
     const { bodyBytes, runMs } = result;
     call.replyBytes = bodyBytes;

@@ -6,7 +6,7 @@
  */
 import { BodyAssembler, splitPieces } from '../../protocol/wire/body-assembler.js';
 import { protocolError } from '../../protocol/errors.js';
-import type { Call, CallFrame } from '../../protocol/wire/messages.js';
+import type { Call, CallFrame, Message } from '../../protocol/wire/messages.js';
 import type { WaitingCall } from './running-call.js';
 
 /** A call whose body may still be arriving. */
@@ -47,9 +47,11 @@ export class ArrivingCalls {
     if (!this.#handOverIfWhole(number, batch)) this.#batches.set(number, batch);
   }
 
-  /** Returns the memory for the next fragment of this call's body; null if it is not known. */
-  room(id: number, bytes: number): Buffer | null {
-    return this.#bodies.room(id, bytes);
+  /** Returns the memory for `bytes` bytes of a call's body; null if it has none of its own. */
+  room(message: Message, bytes: number): Buffer | null {
+    if (message.type === 'body') return this.#bodies.room(message.id, bytes);
+    const call = message.type === 'call' && message.calls.length === 1 ? message.calls[0] : undefined;
+    return call === undefined ? null : this.#bodies.firstRoom(call.bodyBytes, bytes);
   }
 
   /** @throws SERVE_PROTOCOL */

@@ -37,8 +37,9 @@ test('BodyAssembler keeps several bodies apart while their fragments arrive in t
 test('BodyAssembler copies a body of several frames, as they come, to memory it is given', () => {
   const given: Buffer[] = [];
   const bodies = new BodyAssembler<null>((size) => {
-    given.push(Buffer.alloc(size));
-    return given.at(-1) as Buffer;
+    const buffer = Buffer.alloc(size);
+    given.push(buffer);
+    return { buffer, release() {} };
   });
   const first = Buffer.from('ab');
   bodies.start(1, null, 5, [first]);
@@ -57,6 +58,23 @@ test('BodyAssembler returns room for the next fragment, and does not copy bytes 
   const [whole] = bodies.add(1, bytes('f'))?.pieces ?? [];
   assert.equal(whole?.toString(), 'abcdef');
   assert.equal(whole?.buffer, room.buffer);
+});
+
+test('BodyAssembler returns room for the first fragment of a body, in the memory that the body gets', () => {
+  let allocated = 0;
+  let released = 0;
+  const bodies = new BodyAssembler<null>((size) => {
+    allocated += 1;
+    return { buffer: Buffer.alloc(size), release: () => (released += 1) };
+  });
+  assert.equal(bodies.firstRoom(3, 3), null, 'it comes in one frame');
+  const room = bodies.firstRoom(5, 3) as Buffer;
+  room.write('abc');
+  assert.equal(bodies.start(1, null, 5, [room]), null);
+  const whole = bodies.add(1, bytes('de'));
+  assert.deepEqual([whole?.pieces[0]?.toString(), whole?.pieces[0]?.buffer === room.buffer], ['abcde', true]);
+  whole?.release();
+  assert.deepEqual([allocated, released], [1, 1]);
 });
 
 test('BodyAssembler has no room for an unknown call, nor for more bytes than are missing', () => {
