@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { MAX_SCHEMAS_BYTES, MAX_SCHEMA_BYTES } from '../../protocol/wire/limits.js';
+import { asClause } from '../../protocol/text/sentences.js';
 import type { Route } from '../../protocol/wire/messages.js';
 import type { LoadedApp } from '../adapters/loaded-app.js';
 import type { StandardSchema } from '../api/standard-schema.js';
@@ -44,7 +45,7 @@ async function described(
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     hintOnce(
       'json schema',
-      () => `The schema of an ${side} is not in /openapi.json, which leaves it free: ${why}.`,
+      () => `The schema of an ${side} is not in /openapi.json, which leaves it free: ${asClause(why)}.`,
     );
     return {};
   }

@@ -162,6 +162,13 @@ const FATALS: readonly (readonly [what: string, source: string, message: RegExp]
     /the example call threw: .*output is a BigInt/,
   ],
   [
+    'whose example does not fit its schema',
+    `const validate = () => ({ issues: [{ message: 'too long', path: ['deep', 0] }] });
+    export const input = { '~standard': { version: 1, vendor: 'own', validate } };
+    export const inference = () => 1; export const example = 1;`,
+    /app\.mjs: the example call threw: .*deep\.0: too long/,
+  ],
+  [
     'whose example stream throws',
     "export const inference = function* () { yield 1; throw new Error('mid'); }; export const example = 1;",
     /the example call threw: mid/,
