@@ -35,7 +35,7 @@ type AnswerOf<Output> =
   Awaited<Output> extends infer O
     ? O extends Response
       ? unknown
-      : O extends AsyncIterator<infer Item, unknown, never> | Iterator<infer Item, unknown, never>
+      : O extends AsyncIterable<infer Item, unknown, never> | Iterator<infer Item, unknown, never>
         ? AsyncIterableIterator<Awaited<Item>>
         : O extends Error
           ? never

@@ -22,6 +22,9 @@ interface Default {
 interface Words {
   inference(input: Text): AsyncGenerator<string>;
 }
+interface Web {
+  inference(input: Text): ReadableStream<string>;
+}
 interface Numbers {
   inference(): Promise<Generator<Promise<number>>>;
 }
@@ -46,6 +49,8 @@ export const answered = async (): Promise<void> => {
 
   const _words = await (await supervise<Words>('./words.ts'))({ text: '' });
   same<typeof _words, AsyncIterableIterator<string>>();
+  const _web = await (await supervise<Web>('./web.ts'))({ text: '' });
+  same<typeof _web, AsyncIterableIterator<string>>();
   const _numbers = await (await supervise<Numbers>('./numbers.ts'))();
   same<typeof _numbers, AsyncIterableIterator<number>>();
 
