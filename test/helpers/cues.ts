@@ -30,7 +30,7 @@ export function makeCues(t: Ending): Cues {
     writeFileSync(join(folder, 'notes'), '');
   };
   forget();
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })); // a worker may still note its end
   const notes = (): string[] => readFileSync(join(folder, 'notes'), 'utf8').split('\n').slice(0, -1);
   return {
     folder,
