@@ -60,7 +60,7 @@ function graphsOf(model: string): string[] {
   return existsSync(place) ? readdirSync(place).map((name) => join(place, name)) : [];
 }
 
-describe('banana-serve optimize', LIMIT, () => {
+describe('banana-serve optimize', { timeout: 600_000 }, () => {
   let expected: number[];
   const folder = appFolder({ after }, {});
   let first: { readonly model: string; readonly optimized: Ended };

@@ -100,13 +100,15 @@ describe('watching a server', { skip: needs('chromium') }, () => {
     const args = ['--host', '127.0.0.1', '--port', String(await holdPort())];
     const start = (): Promise<Server> => startServer(fixture('works.mjs'), { t, args, isAddressGiven: true });
     const server = await start();
-    await browser.visit(`${server.url}/#watch`, { expected: GONE }, async (page) => {
+    await browser.visit(server.url, { expected: GONE }, async (page) => {
+      const send = page.getByRole('button', { name: 'Send', exact: true });
+      await send.waitFor(); // the page knows the routes
+      await page.getByRole('link', { name: 'Watch it' }).click();
       await page.getByRole('region', { name: 'Models and workers' }).waitFor();
       await server.stop('SIGTERM');
       await alertsOf(page).getByText('The server has ended').waitFor();
       await alertsOf(page).getByText('It has finished its calls and ended.').waitFor();
       await page.getByRole('link', { name: 'Try it' }).click();
-      const send = page.getByRole('button', { name: 'Send', exact: true });
       assert.equal(await send.isDisabled(), true, 'a call cannot succeed');
       await assertAccessible(page);
 
