@@ -1,6 +1,7 @@
 /** Predictions in Cog's form: calls whose client waits, and jobs; whose paths they are; the published client of Replicate. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -209,6 +210,20 @@ withOneRuntime(({ app }) => {
       const failed = await send('POST /predictions', { webhook: receiver.url, input: { failing: 1 } });
       assert.deepEqual([failed.status, failed.json.status], [200, 'failed']);
       await receiver.until(4);
+    });
+
+    test('a client that leaves while the front looks for a webhook in its body keeps no worker', async () => {
+      const body = `{"input":{"until":"never","more":[${'1,'.repeat(4 * 2 ** 20)}1]}}`;
+      const { url, until } = shared.server;
+      const arriving = (count: number) => until(({ models }) => models[0]?.queue.arriving === count);
+      const socket = connect(Number(new URL(url).port), '127.0.0.1');
+      socket.write(`POST /predictions HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n`);
+      await arriving(1);
+      await new Promise((resolve) => socket.write(body, resolve));
+      socket.destroy();
+      await arriving(0);
+      const { json } = await send('POST /predictions', { input: { result: 1 } });
+      assert.equal(json.output, 1);
     });
 
     const webhook = 'http://127.0.0.1:9';

@@ -54,8 +54,11 @@ export async function answerCall(context: RequestContext, plan: CallPlan, method
 
     const body = await receiveBody(request, limits, place);
     const { byBody } = routed.plan; // an app's own route has none, and no `open`
-    const other = byBody === undefined ? null : await byBody(body);
-    if (other !== null) routed = routeCall(context, other, target, routes, null);
+    if (byBody !== undefined) {
+      const other = await byBody(body);
+      if (request.socket.destroyed) throw new ServeError('SERVE_CANCELLED'); // no event would tell it any more
+      if (other !== null) routed = routeCall(context, other, target, routes, null);
+    }
     const { open } = routed.plan;
     const opened = open === undefined ? null : await open(context, body);
 
