@@ -98,10 +98,12 @@ export class Upkeep {
       if (mayLose) held.renew().catch(() => {}); // before the look, on the same connection: its own jobs have locks
       const searchMs = mayLose ? lockMs / LOOKS_PER_LOCK : '';
       const args = [nowMs, CLEAN_MS, limits.retentionMs, MOST_EXPIRED, searchMs];
+      const sentMs = timeMs();
       const [queues, over, nextExpiryMs, time] = (await link.run('look', args)) as Reply;
       limit.stop(); // what follows is this server's own work
       this.#noteTime(
         queues.map(([name]) => name),
+        sentMs,
         time,
       );
       counts.note(queues);
@@ -134,11 +136,12 @@ export class Upkeep {
     if (job !== null) await this.#steps.lose(job);
   }
 
-  #noteTime(queues: readonly string[], [seconds, micros]: Reply[3]): void {
+  #noteTime(queues: readonly string[], sentMs: number, [seconds, micros]: Reply[3]): void {
     const redisMs = Number(seconds) * 1000 + Number(micros) / 1000;
     if (this.#isFirst) this.#onFirstLook(queues, redisMs);
     this.#isFirst = false;
-    const offMs = Math.round(performance.timeOrigin + performance.now() - redisMs);
+    // Redis has read its clock between the request and its answer, and either may have been late.
+    const offMs = Math.round(Math.min(0, timeMs() - redisMs) + Math.max(0, sentMs - redisMs));
     if (Math.abs(offMs) <= MAX_OFF_MS) this.#hasWarned = false;
     else if (!this.#hasWarned) {
       this.#hasWarned = true;
@@ -149,4 +152,8 @@ export class Upkeep {
       );
     }
   }
+}
+
+function timeMs(): number {
+  return performance.timeOrigin + performance.now();
 }
