@@ -9,6 +9,7 @@ import {
   type KeptWebhook,
 } from '../../../supervisor/jobs/job-record.js';
 import type { JobStore, KeepLimits } from '../../../supervisor/jobs/job-store.js';
+import { eventually } from '../../helpers/server.js';
 import { newStoredJob, HEAD, type StoredOptions } from './stored-jobs.js';
 
 export interface OpenStore {
@@ -116,7 +117,7 @@ export function conformance(name: string, open: (limits: KeepLimits) => Promise<
     run: (bench: StoreBench) => Promise<void>,
     limits: Partial<KeepLimits> = {},
   ): void => {
-    test(`${name}: ${title}`, { timeout: 60_000 }, async () => {
+    test(`${name}: ${title}`, { timeout: 240_000 }, async () => {
       mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_000_000 });
       const opened = await open({ ...LIMITS, ...limits });
       idle = opened.idle ?? (() => Promise.resolve());
@@ -549,7 +550,7 @@ export function durableConformance(name: string, open: (limits: KeepLimits) => P
     after: (bench: StoreBench) => Promise<void>,
     limits: Partial<KeepLimits> = {},
   ): void => {
-    test(`${name}: ${title}`, { timeout: 60_000 }, async () => {
+    test(`${name}: ${title}`, { timeout: 240_000 }, async () => {
       let opened = await open({ ...LIMITS, ...limits });
       try {
         await before(new StoreBench(opened.store));
@@ -636,10 +637,11 @@ const WEBHOOK = { ...WEBHOOK_TEXT, body: Buffer.from(WEBHOOK_TEXT.body) };
 
 /** Another process may have to be known as dead first. */
 async function untilTaken(store: JobStore): Promise<readonly KeptWebhook[]> {
-  for (let i = 0; i < 300; i += 1) {
-    const taken = await store.takeWebhooks(10);
-    if (taken.length > 0) return taken;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  return [];
+  let taken: readonly KeptWebhook[] = [];
+  await eventually(
+    async () => (taken = await store.takeWebhooks(10)).length > 0,
+    60_000,
+    () => 'no webhook is taken',
+  );
+  return taken;
 }

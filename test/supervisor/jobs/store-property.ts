@@ -286,7 +286,7 @@ export function followsModel(
   numRuns: number,
   rule: OrderRule = 'accepted',
 ): void {
-  test(`${name}: whatever happens, every job is as a model of lists says`, { timeout: 120_000 }, async () => {
+  test(`${name}: whatever happens, every job is as a model of lists says`, { timeout: 240_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40, size: 'max' }), async (steps) => {
         mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_000_000 });

@@ -13,11 +13,19 @@ import { RedisRoad } from './redis-road.js';
 
 const isMissing = needs('redis-server');
 const OPTIONS = { skip: isMissing, timeout: 240_000 };
-const LOCK_MS = 1000;
+
+/** Longer than any pause of this process; the tests end the locks of fronts that are gone. */
+const LOCK_MS = 10_000;
+
 const QUEUE = nameOf({ model: 'm', version: null, route: '/' });
 
 function lockOf(id: string): string {
   return `banana:${QUEUE}:${id}:lock`;
+}
+
+/** The time of these locks passes, and that of the next search for jobs without one comes. */
+async function passLocks({ link }: Front, ...ids: readonly string[]): Promise<void> {
+  await link.commands.del([...ids.map(lockOf), `banana:${QUEUE}:stalled-check`]);
 }
 
 let redis: RedisServer;
@@ -45,16 +53,31 @@ async function pair(t: TestContext): Promise<{ road: RedisRoad; a: BenchFront; b
   return { road, a, b };
 }
 
-/** Begins once the news have come. */
-async function beginSoon({ bench }: BenchFront, token: string): Promise<string[]> {
+/** Begins once the news have come. `meanwhile` is done before each look. */
+async function beginSoon(
+  { bench }: BenchFront,
+  token: string,
+  meanwhile?: () => Promise<void>,
+): Promise<string[]> {
   let ids: string[] = [];
-  const look = async (): Promise<boolean> => (ids = await bench.begin(token)).length > 0;
+  const look = async (): Promise<boolean> => {
+    await meanwhile?.();
+    return (ids = await bench.begin(token)).length > 0;
+  };
   await eventually(look, 60_000, () => 'no job is due');
   return ids;
 }
 
-function stateSoon({ bench }: BenchFront, id: string, state: string): Promise<void> {
-  const look = async (): Promise<boolean> => (await bench.state(id)) === state;
+function stateSoon(
+  { bench }: BenchFront,
+  id: string,
+  state: string,
+  meanwhile?: () => Promise<void>,
+): Promise<void> {
+  const look = async (): Promise<boolean> => {
+    await meanwhile?.();
+    return (await bench.state(id)) === state;
+  };
   return eventually(look, 60_000, () => `${id} is not ${state}`);
 }
 
@@ -167,7 +190,7 @@ test(
     const dead = a.bench.begin('a').catch(() => []);
     await road.cutAfter(async () => (await b.link.commands.exists(lockOf(id))) === 1);
     assert.deepEqual(await dead, []);
-    await stateSoon(b, id, 'lost');
+    await stateSoon(b, id, 'lost', () => passLocks(b, id));
   },
 );
 
@@ -176,8 +199,8 @@ test('a front that dies after the mark: the job is lost, or tried again', OPTION
   const [once, again] = [await a.bench.accept({ priority: 1 }), await a.bench.accept({ maxAttempts: 2 })];
   assert.deepEqual([await a.bench.begin('1'), await a.bench.begin('2')], [[once], [again]]);
   road.cut();
-  await stateSoon(b, once, 'lost');
-  assert.deepEqual(await beginSoon(b, 'b'), [again]);
+  await stateSoon(b, once, 'lost', () => passLocks(b, once));
+  assert.deepEqual(await beginSoon(b, 'b', () => passLocks(b, again)), [again]);
   assert.equal((await b.bench.record(again)).attempts, 2);
   assert.deepEqual(
     b.bench.endedUnrun.concat(a.bench.endedUnrun).map(({ id }) => id),
@@ -191,7 +214,7 @@ test('a front that comes back after its lock ends nothing, and gives nothing bac
   const id = await a.bench.accept({ maxAttempts: 2 });
   await a.bench.begin('a');
   road.cut();
-  assert.deepEqual(await beginSoon(b, 'b'), [id]);
+  assert.deepEqual(await beginSoon(b, 'b', () => passLocks(b, id)), [id]);
   road.mend();
   await eventually(
     () => a.link.isReady,
@@ -210,9 +233,16 @@ test('a begin that took longer than half a lock hands nothing over', OPTIONS, as
   await a.store.idle();
   road.hold('back');
   const begin = a.bench.begin('a');
-  await new Promise((resolve) => setTimeout(resolve, LOCK_MS / 2 + 100)); // as long as it is frozen
+  await eventually(
+    async () => (await b.link.commands.exists(lockOf(id))) === 1,
+    60_000,
+    () => 'nothing is fetched',
+  );
+  const now = performance.now.bind(performance);
+  const frozen = t.mock.method(performance, 'now', () => now() + LOCK_MS / 2 + 1);
   road.free();
   assert.deepEqual(await begin, []);
+  frozen.mock.restore();
   assert.deepEqual(await beginSoon(b, 'b'), [id]);
   assert.equal((await b.bench.record(id)).attempts, 1);
 });

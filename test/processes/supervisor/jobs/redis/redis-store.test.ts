@@ -12,6 +12,9 @@ import { RedisServer } from '../../../worker/api/store/redis-server.js';
 import { flush, forgetFronts, openFront } from './fronts.js';
 
 const isMissing = needs('redis-server');
+/** Redis has a clock of its own: no lock may expire while a test runs, however slow it is. */
+const LONG_MS = 240_000;
+
 let redis: RedisServer;
 
 if (isMissing === false) {
@@ -19,7 +22,7 @@ if (isMissing === false) {
   after(() => redis.down());
   conformance('redis', async (limits) => {
     await flush(redis.port);
-    const { store } = await openFront(redis.port, { limits });
+    const { store } = await openFront(redis.port, { limits, lockMs: LONG_MS });
     return { store, idle: () => store.idle(), close: () => store.close() };
   });
 
@@ -27,7 +30,7 @@ if (isMissing === false) {
     'redis',
     async (limits) => {
       await flush(redis.port);
-      const { store } = await openFront(redis.port, { limits, lockMs: 60_000 });
+      const { store } = await openFront(redis.port, { limits, lockMs: LONG_MS });
       const look = (): Promise<void> => {
         store.onOpen();
         return store.idle();
@@ -39,7 +42,7 @@ if (isMissing === false) {
   );
 
   const durable = async (limits: KeepLimits): Promise<DurableStore> => {
-    const { store, link } = await openFront(redis.port, { limits });
+    const { store, link } = await openFront(redis.port, { limits, lockMs: LONG_MS });
     return {
       store,
       reopen: async () => {
