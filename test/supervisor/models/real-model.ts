@@ -22,7 +22,7 @@ import type { RetireLimits } from '../../../supervisor/processes/worker-listener
 import { PassThrough } from 'node:stream';
 import { eventually } from '../../helpers/server.js';
 
-export const LIMITS: RetireLimits = { finishMs: 20_000, graceMs: 4000 };
+export const LIMITS: RetireLimits = { finishMs: 60_000, graceMs: 60_000 };
 
 export interface RealModelOptions {
   readonly options?: Readonly<Record<string, unknown>>;

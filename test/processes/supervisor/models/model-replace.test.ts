@@ -285,7 +285,7 @@ test('with other routes, no call goes to an old worker once the first new one is
   const replaced = real.model.replace(await specOf(app.path('new.mjs')), LIMITS);
   await cues.untilNoted('init /new');
   const busy = [real.call({ until: 'finish' }, '/both'), real.call({ until: 'finish' }, '/both')];
-  await real.until(({ dispatcher }) => dispatcher.inFlight === 2);
+  await real.until(() => cues.notes().filter((note) => note === 'begun').length === 2);
   const waiting = real.call({}, '/old');
   assert.deepEqual([...(real.model.routes ?? new Map()).keys()], ['/both', '/old']);
   cues.give('go on new');

@@ -115,7 +115,7 @@ test(
     await cues.untilNoted('begun call 1');
     await cues.untilNoted('begun call 2');
     const held = real.call({});
-    const scaled = real.model.scale(exactly(1), { finishMs: 50, graceMs: 50 });
+    const scaled = real.model.scale(exactly(1), { ...LIMITS, finishMs: 50 });
     const cut = await Promise.any(
       running.map((call) =>
         call.then(

@@ -55,11 +55,14 @@ test('no worker leaves while a reload is in progress', LIMIT, async (t) => {
   const control = await scaled(t); // shows that an idle timeout has passed
   const { cues, real, app } = bench;
   process.env['CUES'] = cues.folder;
-  await real.call({});
+  const busy = real.call({ until: 'idle' }); // it would leave before the reload begins
+  await cues.untilNoted('begun');
   cues.give('hold');
   const renewed = real.model.renew(await specOf(app, OPTIONS), LIMITS);
   const isHeld = (): boolean => cues.notes().filter((note) => note === 'init').length === 2;
   await real.until(isHeld);
+  cues.give('idle');
+  await busy;
   process.env['CUES'] = control.cues.folder;
   await control.real.call({});
   await isIdle(control);
