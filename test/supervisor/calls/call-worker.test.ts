@@ -41,9 +41,9 @@ function setUp() {
       held.take({ ...FAILED, type: 'error', id, code: 'SERVE_CANCELLED', runMs: 0 }, []),
     /** Calls by their letters, and whether the batch ends: `ab-`, `c.`. */
     frames: (): string[] => tap.received.map(({ message }) => frameText(message)),
-    /** The worker's entry for a call that began so long ago. */
-    noteTime: (id: number, agoMs: number): void => {
-      note.times.set(id, MONOTONIC_OFFSET_MS + performance.now() - agoMs);
+    /** The worker's entry for a call that began at this time of our clock. */
+    noteTime: (id: number, atMs: number): void => {
+      note.times.set(id, MONOTONIC_OFFSET_MS + atMs);
     },
     close: (): void => held.close(),
   };
@@ -275,18 +275,21 @@ test('with several places, each call runs for itself: answers come in any order,
   close();
 });
 
-test('the time at which a call began is that of its entry behind the note', async () => {
+test('the time at which a call began is that of its entry behind the note', (t) => {
+  let nowMs = 1000;
+  t.mock.method(performance, 'now', () => nowMs);
   const { assign, noteBegun, noteTime, calls: held, close } = setUp();
   held.places = 2;
   assign('a');
   assign('b');
-  const sentAtMs = performance.now();
-  await new Promise((resolve) => setTimeout(resolve, 30));
-  noteTime(1, 20);
-  noteTime(2, 10);
+  nowMs = 1030;
+  noteTime(1, 1010);
+  noteTime(2, 1020);
   noteBegun(2);
-  const [a, b] = held.lookUpRunning().map(({ beganAtMs }) => beganAtMs - sentAtMs);
-  assert.ok(a !== undefined && b !== undefined && a > 0 && b - a > 5 && b - a < 15, `${a} ${b}`);
+  assert.deepEqual(
+    held.lookUpRunning().map(({ beganAtMs }) => Math.round(beganAtMs)),
+    [1010, 1020],
+  );
   close();
 });
 

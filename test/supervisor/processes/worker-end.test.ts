@@ -21,6 +21,7 @@ class Pipe extends EventEmitter {
 /** A fake process whose signs the test gives, and mocked time. */
 function setUp(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
+  t.mock.method(performance, 'now', () => 0); // timers are never late
   const story: string[] = [];
   const pipes = { stdout: new Pipe(), stderr: new Pipe() };
   let onExit: (exit: Exit) => void = () => {};

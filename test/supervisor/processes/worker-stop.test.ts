@@ -11,6 +11,7 @@ import { WorkerStop } from '../../../supervisor/processes/worker-stop.js';
 /** A ready worker with a fake process, and mocked time. */
 function setUp(t: TestContext, events: readonly LifeEvent[] = ['hello', 'loaded', 'ready']) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
+  t.mock.method(performance, 'now', () => 0); // timers are never late
   const story: string[] = [];
   const frozen = { is: false };
   const state = new CurrentState(() => {});
