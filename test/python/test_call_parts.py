@@ -123,7 +123,7 @@ class Contexts(unittest.TestCase):
             second.wait(0.2)
             ctx.cancel("the client left")
             for thread in threads:
-                thread.join(5)
+                thread.join(60)
         self.assertEqual((len(made), [thread.is_alive() for thread in threads]), (1, [False, False]))
 
     def test_a_deadline_is_in_seconds(self) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import unittest
-from typing import Any, Callable, List
+from types import SimpleNamespace
+from typing import Any, Callable, List, Tuple
 from unittest import mock
 
+from banana_worker.report import progress
 from banana_worker.report.progress import Progress, report_of
 from banana_worker.run.call_context import CallContext, InitContext, WorkerInfo
 from calls import call_with
@@ -15,17 +17,37 @@ from calls import call_with
 class _Channel:
     def __init__(self) -> None:
         self.sent: List[Any] = []
-        self.has_sent = threading.Semaphore(0)
 
     def send_on_turn(self, messages: Callable[[], List[List[Any]]]) -> None:
         for fields in messages():
             self.sent.append(fields[2:])
-            self.has_sent.release()
 
 
 class ProgressTest(unittest.TestCase):
     def setUp(self) -> None:
+        """Time passes only where a test lets it."""
         self.channel = _Channel()
+        self.now = 0.0
+        self.timers: List[Tuple[float, Callable[[], None]]] = []
+        for name, stand_in in (
+            ("time", SimpleNamespace(monotonic=lambda: self.now)),
+            ("threading", SimpleNamespace(Lock=threading.Lock, Timer=self.timer)),
+        ):
+            patch = mock.patch.object(progress, name, stand_in)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def timer(self, wait_s: float, act: Callable[[], None]) -> Any:
+        self.timers.append((wait_s, act))
+        return mock.Mock()
+
+    def pass_time(self) -> None:
+        """Until the only timer, which acts in a thread of its own."""
+        [(wait_s, act)] = self.timers
+        self.now += wait_s
+        thread = threading.Thread(target=act)
+        thread.start()
+        thread.join()
 
     def context(self, **fields: Any) -> CallContext:
         nothing: Any = mock.Mock()
@@ -39,9 +61,8 @@ class ProgressTest(unittest.TestCase):
         for fraction in (0.1, 0.2, 0.3):
             ctx.progress(fraction, "at %s" % fraction)
         self.assertEqual(self.channel.sent, [[0.1, "at 0.1"]])
-        self.channel.has_sent.acquire()
-        self.assertTrue(self.channel.has_sent.acquire(timeout=30))
-        self.assertEqual(self.channel.sent[1:], [[0.3, "at 0.3"]])
+        self.pass_time()
+        self.assertEqual((self.now, self.channel.sent[1:]), (0.25, [[0.3, "at 0.3"]]))
 
     def test_the_last_report_is_sent_before_the_ending_and_nothing_behind_it(self) -> None:
         ctx = self.context(job_id="j", job_attempt=1)

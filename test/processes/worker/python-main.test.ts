@@ -491,15 +491,22 @@ const SLOW_STARTS = [
 ] as const;
 
 test('a Python worker that has little time left to start reports the line it is at', OWN_CODE, async (t) => {
-  const told = SLOW_STARTS.map(async ([source, place]) => {
+  const placeAfter = async (source: string, readyWithinMs: number): Promise<string> => {
     const { worker, app } = pythonWorkerOf(t, `${source}\ndef inference(model_inputs): pass`);
     await worker.next('hello');
-    worker.sendStart(app, { readyWithinMs: 8000 });
-    const { message } = await worker.next('log');
-    assert.match(message.message, /^not ready yet, with 4\.0 s left \(--init-timeout\): /);
-    assert.match(message.message, place);
+    worker.sendStart(app, { readyWithinMs });
+    const { message } = (await worker.next('log')).message;
     worker.send({ type: 'stop', graceMs: 1000 });
     await worker.exit;
+    return message;
+  };
+  const told = SLOW_STARTS.map(async ([source, place]) => {
+    let message = await placeAfter(source, 8000);
+    assert.match(message, /^not ready yet, with 4\.0 s left \(--init-timeout\): /);
+    // A slow machine has not come to that line by then.
+    for (let ms = 16_000; !place.test(message) && ms <= 64_000; ms *= 2)
+      message = await placeAfter(source, ms);
+    assert.match(message, place);
   });
   await Promise.all(told);
 });
@@ -508,15 +515,23 @@ test('a Python worker that has little time left to start reports the line it is 
 const HANG = 'import ctypes\nctypes.PyDLL(None).sleep(1000)';
 
 test('a start in Python that hangs in native code leaves its place behind the note', OPTIONS, async (t) => {
-  const { worker, app } = pythonWorkerOf(t, `${HANG}\ndef inference(model_inputs): pass`);
-  await worker.next('hello');
-  worker.sendStart(app, { readyWithinMs: 10_000 }); // it hangs long before another thread would look, after 5 s
-  await eventually(
-    () => /^ {2}File .*__main__.py", line \d+ in <module>$/m.test(worker.left),
-    60_000,
-    () => `it left: ${worker.left}`,
-  );
-  assert.match(worker.left, /app\.py", line 2 in <module>\n/);
+  const leftAfter = async (readyWithinMs: number): Promise<string> => {
+    const { worker, app } = pythonWorkerOf(t, `${HANG}\ndef inference(model_inputs): pass`);
+    await worker.next('hello');
+    worker.sendStart(app, { readyWithinMs });
+    const isToldByThread = (): boolean => types(worker).includes('log');
+    await eventually(
+      () => /^ {2}File .*__main__.py", line \d+ in <module>$/m.test(worker.left) || isToldByThread(),
+      60_000,
+      () => `it left: ${worker.left}`,
+    );
+    return worker.left;
+  };
+  // A slow machine may not have come to that line when another thread looks, 5 s before the time is over, or the watchdog does.
+  const isInApp = (left: string): boolean => /app\.py", line 2 in <module>\n/.test(left);
+  let left = await leftAfter(10_000);
+  for (let ms = 20_000; !isInApp(left) && ms <= 40_000; ms *= 2) left = await leftAfter(ms);
+  assert.ok(isInApp(left), left);
 });
 
 test('an app in Python may use the watchdog of faulthandler itself while it starts', OPTIONS, async (t) => {

@@ -21,7 +21,7 @@ function isTried({ version }: Python): boolean {
 for (const { version, path } of PYTHONS.filter(isTried))
   test(
     `the units of the Python worker pass in Python ${version} (${path})`,
-    { timeout: 300_000 },
+    { timeout: 1_200_000 },
     async () => {
       // What is slow and the same in every Python is skipped in all but the version of `python3`.
       const env = OTHERS.has(version) ? { BANANA_TEST_OTHER_PYTHON: '1' } : {};

@@ -23,7 +23,7 @@ export function testOverFrames(pythons: readonly Python[]): void {
   for (const { version, path } of pythons) {
     const isEveryTest = version === EVERY_TEST;
     const title = isEveryTest ? 'keeps its promises in' : 'keeps the promises that depend on';
-    test(`the Python worker ${title} Python ${version} (${path})`, { timeout: 300_000 }, async (t) => {
+    test(`the Python worker ${title} Python ${version} (${path})`, { timeout: 1_200_000 }, async (t) => {
       const { status, output } = await run(t, path, isEveryTest ? {} : ONLY_VERSION_SENSITIVE);
       assert.equal(status, 0, output);
       const skipped = isEveryTest ? '0' : '[1-9]\\d*';
