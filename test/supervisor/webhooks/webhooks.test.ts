@@ -16,7 +16,7 @@ import { deadUrl } from '../../helpers/held-port.js';
 import { startReceiver } from '../../helpers/receiver.js';
 import { eventually } from '../../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 
 /** A clock whose time passes only in `skip`. */
@@ -214,18 +214,25 @@ for (const status of [410, 404, 302]) {
   });
 }
 
-test('a receiver that hangs delays only its own webhooks, which end in a timeout', LIMIT, async (t) => {
+test('a receiver that hangs delays only its own webhooks', LIMIT, async (t) => {
   const hanging = await startReceiver(t, () => {});
   const working = await startReceiver(t);
-  const { webhooks, warnings } = setUp(t, { limits: { perReceiver: 2 } });
-  const webhook = webhookTo(hanging.url, { retries: 0, timeoutMs: 3000 });
-  const ends = [1, 2, 3].map(() => sent(webhooks, webhook));
+  const { webhooks } = setUp(t, { limits: { perReceiver: 2 } });
+  const webhook = webhookTo(hanging.url, { retries: 0, timeoutMs: 60_000 });
+  for (let i = 0; i < 3; i += 1) webhooks.send(webhook);
   await hanging.until(2);
   assert.equal(await sent(webhooks, webhookTo(working.url)), 'delivered');
   assert.equal(hanging.arrivals.length, 2, 'no more at a time than allowed');
+});
+
+test('webhooks to a receiver that hangs end in a timeout, one after another', LIMIT, async (t) => {
+  const hanging = await startReceiver(t, () => {});
+  const { webhooks, warnings } = setUp(t, { limits: { perReceiver: 2 } });
+  const webhook = webhookTo(hanging.url, { retries: 0, timeoutMs: 200 });
+  const ends = [1, 2, 3].map(() => sent(webhooks, webhook));
   assert.deepEqual(await Promise.all(ends), ['failed', 'failed', 'failed']);
   assert.equal(warnings().length, 3);
-  assert.match(warnings()[0]?.text as string, /failed with timeout: no answer within 3 s \(1 attempt\)$/);
+  assert.match(warnings()[0]?.text as string, /failed with timeout: no answer within 200 ms \(1 attempt\)$/);
   await eventually(
     () => hanging.connections() === 0,
     60_000,

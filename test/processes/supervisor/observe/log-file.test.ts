@@ -8,10 +8,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LogFile } from '../../../../supervisor/observe/log-file.js';
 import { appFolder } from '../../../worker/app-folder.js';
 
-const LIMIT = { timeout: 30_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** Longer than any test takes. */
-const NEVER_MS = 60_000;
+const NEVER_MS = 600_000;
 
 function troubleOf(): { problems: string[]; onTrouble: (text: string) => void } {
   const problems: string[] = [];

@@ -21,6 +21,7 @@ import {
 } from '../../../../supervisor/store/download.js';
 import { checkedLookup } from '../../../../supervisor/store/known-hosts.js';
 import { makeCertificate } from '../../../helpers/certificates.js';
+import { deadUrl } from '../../../helpers/held-port.js';
 import { needs } from '../../../helpers/needs.js';
 import { ROOT } from '../../../helpers/server.js';
 
@@ -176,9 +177,7 @@ for (const status of [204, 206, 304, 401, 404, 500]) {
 }
 
 test('a refused connection is reported with the reason', async (t) => {
-  const server = createServer();
-  const { url } = await open(t, server, '127.0.0.1');
-  await new Promise((resolve) => server.close(resolve));
+  const url = await deadUrl();
   await assertFails(
     t,
     `${url}/m.mar`,

@@ -10,6 +10,7 @@ import {
   realpathSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,6 +27,7 @@ import { eventually, isAlive, ROOT } from '../../../../helpers/server.js';
 class Machine {
   readonly root: string;
   readonly env: Record<string, string>;
+  #writes = 0;
 
   constructor(t: TestContext) {
     this.root = realpathSync(mkdtempSync(join(tmpdir(), 'banana-python-')));
@@ -47,6 +49,7 @@ class Machine {
   write(path: string, text: string): void {
     this.folder(dirname(path));
     writeFileSync(this.at(path), text, { mode: 0o755 });
+    utimesSync(this.at(path), 0, (this.#writes += 1)); // the clock of a file system may tick every 10 ms only
   }
 
   /** `says`: the path that it reports as its own; '' if it reports none. */

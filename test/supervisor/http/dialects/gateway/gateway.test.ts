@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import type { Call } from '../../../../../supervisor/dispatch/call.js';
 import { countedJobs, fakeModel, onlyModel, pullJobs, serveHandler } from '../../serve-handler.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
 
 interface Reply {
@@ -96,7 +96,7 @@ async function openGateway(t: TestContext): Promise<Gateway> {
     },
     heldNow: () => keptJobs.watchers.count,
     untilHeld: async (count) => {
-      const endMs = performance.now() + 30_000;
+      const endMs = performance.now() + 60_000;
       while (keptJobs.watchers.count !== count) {
         assert.ok(performance.now() < endMs, `${keptJobs.watchers.count} are held, not ${count}`);
         await new Promise((resolve) => setImmediate(resolve));
