@@ -1,6 +1,8 @@
 /** A model as a function: values and errors, limits of a call, streams, deaths of workers, and wrong use. */
 import assert from 'node:assert/strict';
 import { getEventListeners, once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
@@ -316,6 +318,29 @@ describe('the way of a function', { timeout: 240_000 }, () => {
     await tell({ act: 'pid' });
     assert.equal(ready, '0 true');
     await tell.close();
+  });
+
+  test('an event says that no worker can start any more, and calls say so until one can', async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), 'banana-fails-'));
+    t.after(() => rm(folder, { recursive: true }));
+    const app = join(folder, 'app.mjs');
+    const rest = 'export const inference = () => process.kill(process.pid, "SIGKILL");';
+    await writeFile(app, rest);
+    const kill = await supervise(app, { prints: 'ignore', restartLimit: 1 });
+    const failing: ServeError[] = [];
+    kill.events.on('failing', (error) => failing.push(error));
+    await writeFile(app, `throw new Error('no weights'); ${rest}`);
+    await refusalOf(kill({}));
+    const refused = await refusalOf(kill({})); // it waits for the starts, and the program for it
+    assert.deepEqual(
+      [refused.code, refused.begun, (refused.retryAfterMs ?? 0) > 0],
+      ['SERVE_NOT_READY', false, true],
+    );
+    assert.deepEqual(
+      failing.map(({ code, begun }) => [code, begun]),
+      [['SERVE_APP_INVALID', false]],
+    );
+    await kill.close();
   });
 
   test('prints go where the program says', async () => {
