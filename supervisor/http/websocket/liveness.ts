@@ -11,17 +11,23 @@ const PING_MS = 30_000;
 /** Pings the client until `stop`. `onBytes`: bytes arrived, which counts like a pong, as a pong cannot arrive before a long message has ended. */
 export function startHeartbeat(ws: Pick<WebSocket, 'isPaused' | 'ping' | 'terminate'>) {
   let isAlive = true;
-  const timer = setInterval(() => {
+  let immediate: NodeJS.Immediate | undefined;
+  const beat = (): void => {
     if (ws.isPaused) return; // its pong would not be read
     if (!isAlive) return ws.terminate();
     isAlive = false;
     ws.ping();
-  }, PING_MS);
+  };
+  // After reading: if this process was suspended, a pong may wait unread in the socket.
+  const timer = setInterval(() => (immediate = setImmediate(beat)), PING_MS);
   return {
     onBytes: () => {
       isAlive = true;
     },
-    stop: () => clearInterval(timer),
+    stop: () => {
+      clearInterval(timer);
+      clearImmediate(immediate);
+    },
   };
 }
 
