@@ -25,7 +25,7 @@ import {
 import { IN_MEMORY, SECRET_PATTERN } from '../options/value-forms.js';
 import { holdsApp, nearbyHint } from './app-path.js';
 import type { ServeInternals, ServeOptions } from './given-options.js';
-import { planSageMaker, strayPorts } from './sagemaker.js';
+import { WORKERS, planSageMaker, strayPorts } from './sagemaker.js';
 
 /** The options and the models that were given to a server. */
 export interface Gathered {
@@ -39,6 +39,8 @@ export interface Gathered {
   readonly isMmsMode: boolean;
   /** Models of the store are registered by the whole paths of their folders, as SageMaker does. */
   readonly hasWholeUrls: boolean;
+  /** Workers that the app starts with, on a GPU or not, unless its own options say how many; null: as usual. */
+  readonly firstWorkers: number | null;
   /** Folder of relative paths. */
   readonly cwd: string;
   readonly resolved: ResolvedOptions;
@@ -70,10 +72,11 @@ export async function gatherOptions(
     ? { resolved: alone(own), hasMmsConfig: false, warnings: [] }
     : await withMmsSources(above, below, own, cwd, isAppNamed || entries.length > 0);
   const served = servedAs(resolved, isAppNamed, hasMmsConfig);
+  const firstWorkers = own.explicit.get('defaultWorkers') === WORKERS ? own.options.defaultWorkers : null;
   const strays = strayPorts(served.resolved.options, process.env);
   return {
     ...served,
-    ...{ app, appPlace, workerCommand, entries, hasWholeUrls, cwd, stop },
+    ...{ app, appPlace, workerCommand, entries, hasWholeUrls, firstWorkers, cwd, stop },
     warnings: [...(internals.warnings ?? []), ...environment.warnings, ...warnings, ...strays],
   };
 }

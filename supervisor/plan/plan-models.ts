@@ -76,13 +76,17 @@ async function planStored(
   const appSetting = { ...settingIn(cwd, server, resolved, stop), isUnpacked: place === null };
   const { spec, isDefault } = await completed(wanted, url, appSetting);
   const watched = { watches: place === null ? [] : [place], isSingleFile: true }; // unless it is a folder
-  const { options, explicit } = server;
-  const isCounted = explicit.has('workers') || explicit.has('workersPerGpu');
+  const { options } = server;
   const scales = scalesItself(resolved.options);
   const bounds = scales ? null : setBounds(setting, options.defaultWorkers ?? 1);
-  const firstWorkers = bounds?.min ?? (isCounted ? null : options.defaultWorkers);
+  const firstWorkers = bounds?.min ?? (isCounted(server) ? null : options.defaultWorkers);
   const program = { ...spec.program, ...watched };
   return { spec: { ...spec, program }, isDefault, firstWorkers, bounds, release };
+}
+
+/** Whether the operator gave the number of workers for this kind of machine. */
+function isCounted({ explicit }: ResolvedOptions): boolean {
+  return explicit.has('workers') || explicit.has('workersPerGpu');
 }
 
 /** Plans all versions of a model of a store, the newest first; what is said of all of them is said once. As `planStored` */
@@ -122,11 +126,12 @@ function withStoreBounds(
 const STORE_DEFAULTS: Partial<ModelOptions> = { maxBatchDelay: 100, runTimeout: 120_000 };
 
 async function planDefault({ app: given, ...rest }: Gathered): Promise<ModelPlan> {
-  const { appPlace, workerCommand, cwd, resolved, stop } = rest;
+  const { appPlace, workerCommand, firstWorkers, cwd, resolved, stop } = rest;
   const app = workerCommand === null ? findApp(given, cwd) : (given ?? '');
   const name = resolved.options.name ?? nameOfApp(app);
   const spec = { name, version: FIRST_VERSION, app, appPlace, service: null, workerCommand };
-  return { ...(await completed(spec, app, settingIn(cwd, resolved, resolved, stop))), isDefault: true };
+  const plan = await completed(spec, app, settingIn(cwd, resolved, resolved, stop));
+  return { ...plan, isDefault: true, firstWorkers: isCounted(resolved) ? null : firstWorkers };
 }
 
 async function completed(app: AppSpec, url: string, setting: AppSetting): Promise<ModelPlan> {

@@ -8,10 +8,10 @@ import { configError } from '../../protocol/errors.js';
 import type { OptionSource, ResolvedOptions, ServerOptions } from '../options/resolve.js';
 import { OPTIONS } from '../options/table.js';
 
-/** AWS's own containers read these as well; the limit of a call is in seconds. */
-const WORKERS = 'SAGEMAKER_MODEL_SERVER_WORKERS';
+/** AWS's own containers read these as well: a number of workers, on GPUs or not, and the limit of a call in seconds. */
+export const WORKERS = 'SAGEMAKER_MODEL_SERVER_WORKERS';
 const TIMEOUT = 'SAGEMAKER_MODEL_SERVER_TIMEOUT';
-const VARIABLES: Record<string, string> = { workers: WORKERS, defaultWorkers: WORKERS, runTimeout: TIMEOUT };
+const VARIABLES: Record<string, string> = { defaultWorkers: WORKERS, runTimeout: TIMEOUT };
 
 const MULTI_MODEL = 'SAGEMAKER_MULTI_MODEL=true';
 
@@ -33,7 +33,7 @@ export function planSageMaker(
   if (env['SAGEMAKER_MULTI_MODEL'] !== 'true') {
     const folder = join(base, 'model');
     if (app === null && !existsSync(folder)) throw configError(noModel(folder));
-    const source = sourceOf({ ...common, workers: workers || undefined });
+    const source = sourceOf({ ...common, defaultWorkers: workers || undefined });
     return { app: app ?? folder, source, hasWholeUrls: false };
   }
   if (app !== null)

@@ -23,6 +23,7 @@ async function asked(
   const { plans, store } = await planFirstModels({
     ...given,
     hasWholeUrls: false,
+    firstWorkers: null,
     stop: undefined,
     entries,
     cwd,

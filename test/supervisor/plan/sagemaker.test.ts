@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { Devices, type Machine } from '../../../supervisor/machine/placement.js';
 import { readEnvironment } from '../../../supervisor/options/environment.js';
 import { resolveOptions, type Options, type OptionSource } from '../../../supervisor/options/resolve.js';
+import { gatherOptions } from '../../../supervisor/plan/gather-options.js';
+import { placeModels } from '../../../supervisor/plan/plan-devices.js';
+import { planModels } from '../../../supervisor/plan/plan-models.js';
 import { planSageMaker, strayPorts } from '../../../supervisor/plan/sagemaker.js';
 import { appFolder } from '../../worker/app-folder.js';
 
@@ -59,14 +63,36 @@ for (const multi of [false, true])
       const all = { ...base, ...(multi ? MULTI_MODEL : {}), ...env };
       return resolveOptions([...above, planSageMaker(null, resolveOptions(above), all).source]).options;
     };
-    const workersOf = ({ workers, defaultWorkers }: Options) => (multi ? defaultWorkers : workers);
     const planned = plan(OF_SERVER);
-    assert.deepEqual([workersOf(planned), planned.runTimeout], [3, 90_000]);
+    assert.deepEqual([planned.defaultWorkers, planned.workers, planned.runTimeout], [3, null, 90_000]);
     assert.equal(plan({}).runTimeout, 300_000);
     assert.equal(plan(OF_SERVER, [flags({ runTimeout: '1s' })]).runTimeout, 1000);
     assert.throws(
       () => plan({ ...OF_SERVER, SAGEMAKER_MODEL_SERVER_WORKERS: 'x' }),
       /SAGEMAKER_MODEL_SERVER_WORKERS: "x" is not allowed/,
+    );
+  });
+
+const MACHINE: Machine = { found: [], result: 'none', inheritedMask: undefined, cores: 2 };
+const GPU: Machine = { ...MACHINE, found: [{ index: 0, uuid: 'GPU-1', name: 'T4', card: 'GPU-1' }] };
+const WORKERS: readonly (readonly [string, OptionSource['values'], Machine, devices: string[]])[] = [
+  ['without a GPU', {}, MACHINE, ['cpu', 'cpu', 'cpu']],
+  ['with a GPU, which they share', {}, GPU, ['gpu 0', 'gpu 0', 'gpu 0']],
+  ['not those of an operator', { workers: 1 }, MACHINE, ['cpu']],
+  ['not those of an operator for each GPU', { workersPerGpu: 2 }, GPU, ['gpu 0', 'gpu 0']],
+  ['not those of a model that scales itself', { maxWorkers: 2 }, GPU, ['gpu 0']],
+];
+for (const [what, given, machine, devices] of WORKERS)
+  test(`SageMaker's number of workers is that of the app, ${what}`, async (t) => {
+    const cwd = appFolder(t, { 'model/app.mjs': '' });
+    const variables = { SAGEMAKER_BASE_DIR: cwd, SAGEMAKER_MODEL_SERVER_WORKERS: '3' };
+    Object.assign(process.env, variables);
+    t.after(() => Object.keys(variables).forEach((name) => delete process.env[name]));
+    const gathered = await gatherOptions({ cwd }, { flags: flags(given), isSageMaker: true });
+    const placed = placeModels(await planModels(gathered), new Devices(machine));
+    assert.deepEqual(
+      placed.flatMap(({ placements }) => placements.map(({ device }) => device)),
+      devices,
     );
   });
 
