@@ -70,9 +70,12 @@ export function takeOut(value: unknown): TakenOut {
       return null;
     }
     if (path.length === MAX_DEPTH || !isContainer(part)) return part;
+    const keys = Object.keys(part);
+    if (keys.length > MAX_PARTS) return part;
     let rest = part;
-    for (const key of Object.keys(part)) {
-      const inner = part[key];
+    for (const key of keys) {
+      // A getter is left to V8's writer: it may be slow, or return another value each time.
+      const inner: unknown = Object.getOwnPropertyDescriptor(part, key)?.value;
       if (typeof inner !== 'object' || inner === null || key === '__proto__') continue;
       if ((parts += 1) > MAX_PARTS) break;
       path.push(key);
@@ -106,15 +109,15 @@ export function putIn(
 
 type Container = Record<string, unknown>;
 
-/** Whether it is a plain object, or a short array without holes and other keys, which a copy would not have. */
+/** Whether it is a plain object, or a short array. */
 function isContainer(value: object): value is Container {
-  if (Array.isArray(value)) return value.length <= MAX_PARTS && Object.keys(value).length === value.length;
+  if (Array.isArray(value)) return value.length <= MAX_PARTS;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
 
+/** A copy of an array has its holes, and its other keys. */
 function copyOf(container: Container): Container {
-  return Array.isArray(container)
-    ? ([...(container as unknown[])] as unknown as Container)
-    : { ...container };
+  if (!Array.isArray(container)) return { ...container };
+  return Object.assign(new Array<unknown>(container.length), container);
 }

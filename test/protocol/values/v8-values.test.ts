@@ -94,19 +94,33 @@ test('an array that stands in several places comes back as one, and so does what
   }
 });
 
-test('objects around a large array keep the order of their keys, holes, and a key that is named __proto__', () => {
+test('objects around a large array keep the order of their keys, holes, keys of arrays, and a key that is named __proto__', () => {
   const array = new Uint8Array(70_000);
   const own = JSON.parse('{"a":1,"__proto__":{"b":2}}') as Record<string, unknown>;
   const sparse = [, array, 2]; // eslint-disable-line no-sparse-arrays -- a hole is what is tested
+  const named = Object.assign([array, , 2], { name: 'named' }); // eslint-disable-line no-sparse-arrays -- as above
   const many = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`k${i}`, [i]]));
   for (const value of [
     { z: 1, array, a: { x: array.slice() } },
     { ...own, array },
     sparse,
+    named,
     { ...many, array },
   ]) {
     const got = read(written(value)).value as object;
     assert.deepStrictEqual(got, value);
     assert.deepEqual(Object.keys(got), Object.keys(value));
   }
+});
+
+test('a getter is called once', () => {
+  let calls = 0;
+  const counting = {
+    get calls(): number {
+      return (calls += 1);
+    },
+  };
+  const array = new Uint8Array(70_000);
+  for (const value of [counting, [counting], { array, counting }]) read(written(value));
+  assert.equal(calls, 3);
 });
