@@ -16,7 +16,7 @@ import { HOLD_MS, readResult, whenEnded } from '../../answer/job-answers.js';
 import { sendPieces } from '../../answer/own-answers.js';
 import { defaultModel } from '../../call/find-model.js';
 import { preference } from '../../call/find-route.js';
-import { inSlices } from '../../json/slices.js';
+import { inSlices, writeString } from '../../json/slices.js';
 import { readString, scanSlices } from '../../json/top-level-fields.js';
 import type { RequestContext } from '../../request/request-context.js';
 import type { Body } from '../../socket/body-memory.js';
@@ -177,6 +177,6 @@ export async function readPrediction(context: RequestContext, record: JobRecord,
   const body = hasEnded(record) && record.end.result !== null ? await readResult(context, record) : null;
   const showsWords = hiddenBecause(context) === null;
   const lines = showsWords ? context.backend.page?.live.log.lines : undefined;
-  const logs = lines?.printsOf(record.requestId) ?? '';
+  const logs = await inSlices(writeString(lines?.printsOf(record.requestId) ?? ''));
   return predictionOf(record, body, isCreator || showsWords, logs);
 }

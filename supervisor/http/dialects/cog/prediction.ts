@@ -41,24 +41,32 @@ export function paramsOf(events: readonly string[]): string {
 
 /**
  * JSON in pieces. `body`: the answer of the worker, which has input and output; null if there is none, or it is not kept.
- * Without `showsWords`, what the app wrote about its error is left out.
+ * Without `showsWords`, what the app wrote about its error is left out. `logs`: JSON in pieces; empty for a prediction
+ * without this field.
  */
-export function predictionOf(record: JobRecord, body: Buffer | null, showsWords: boolean, logs?: string) {
+export function predictionOf(
+  record: JobRecord,
+  body: Buffer | null,
+  showsWords: boolean,
+  logs: readonly Buffer[],
+): Buffer[] {
   const { state, createdAt, begunAt, end } = record;
   const isDropped = state === 'succeeded' && body === null;
   const error = end?.error ?? null;
   const facts = {
     id: idOf(record),
     status: isDropped ? STATUS.failed : STATUS[state],
-    logs,
     error: isDropped ? DROPPED : error === null ? null : textOf(error, showsWords),
     created_at: dateOf(createdAt),
     started_at: begunAt === null ? null : dateOf(begunAt),
     completed_at: end === null ? null : dateOf(end.endedAt),
     ...(end === null ? {} : { metrics: { predict_time: Math.round(1000 * end.runMs) / 1e6 } }),
   };
-  if (body === null) return [Buffer.from(JSON.stringify({ ...facts, output: null }))];
-  return [Buffer.from(`${JSON.stringify(facts).slice(0, -1)},`), body.subarray(1)];
+  const known: Buffer[] = [Buffer.from(JSON.stringify(facts).slice(0, -1))];
+  if (logs.length > 0) known.push(Buffer.from(',"logs":'), ...logs);
+  return body === null
+    ? [...known, Buffer.from(',"output":null}')]
+    : [...known, Buffer.from(','), body.subarray(1)];
 }
 
 const DROPPED =
@@ -83,5 +91,5 @@ export function postOf({ record, call, body }: PostedJob): Buffer | null {
   const isWanted = hasEnded(record)
     ? events.includes('completed') || (hasOutput && events.includes('output'))
     : events.includes('start');
-  return isWanted ? Buffer.concat(predictionOf(record, body, true)) : null;
+  return isWanted ? Buffer.concat(predictionOf(record, body, true, [])) : null;
 }

@@ -3,7 +3,13 @@ import { isUtf8 } from 'node:buffer';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { escapeNonAscii } from '../../../../protocol/text/charsets.js';
-import { SLICE_BYTES, copySlices, slicesOf, writeAscii } from '../../../../supervisor/http/json/slices.js';
+import {
+  SLICE_BYTES,
+  copySlices,
+  slicesOf,
+  writeAscii,
+  writeString,
+} from '../../../../supervisor/http/json/slices.js';
 import { checkJson } from '../../../../supervisor/http/json/top-level-fields.js';
 
 /** Runs work to its end; returns its result and how often it paused. */
@@ -53,6 +59,19 @@ function parses(body: Buffer): boolean {
     return false;
   }
 }
+
+test('writeString writes what JSON.parse reads as the same text, with pauses in a long one', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 12 }), across, (gap, text) => {
+      const long = `${'\x1b'.repeat(64 * 1024 - gap)}${text}${'x'.repeat(4 * 2 ** 20)}`;
+      const { result, pauses } = run(writeString(long));
+      assert.equal(JSON.parse(Buffer.concat(result).toString()), long);
+      assert.ok(pauses >= 64 && result.every(({ length }) => length <= 384 * 1024));
+    }),
+    { numRuns: 20 },
+  );
+  assert.deepEqual(run(writeString('')), { result: [Buffer.from('"'), Buffer.from('"')], pauses: 0 });
+});
 
 test('writeAscii keeps the value that JSON.parse reads, and copies no ASCII slice', () => {
   fc.assert(
