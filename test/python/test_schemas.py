@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import sys
 import unittest
@@ -69,8 +70,18 @@ class WithoutPydantic(unittest.TestCase):
 
         def broken(model_inputs: "Missing") -> "No[": ...  # type: ignore # noqa: F821, F722
 
+        class Late:
+            __signature__ = inspect.signature(untyped)
+
+            def __call__(self, model_inputs: Any) -> None: ...
+
+            @property
+            def __annotations__(self) -> Dict[str, Any]:  # type: ignore[override]
+                """As those of a function of Python 3.14."""
+                raise NameError("name 'Missing' is not defined")
+
         with mock.patch.dict(sys.modules, {"pydantic": None}):
-            for function in (untyped, plain, broken, len, lambda a: a):
+            for function in (untyped, plain, broken, Late(), len, lambda a: a):
                 given: List[Any] = []
                 self.assertEqual(hints_of(lambda: given.append(annotated_schemas(function, False))), [], function)
                 self.assertEqual(given, [None])

@@ -100,12 +100,12 @@ def _annotation(function: Any, name: str, is_batch: bool) -> Any:
     there."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
-    if not hasattr(function, "__annotations__"):
-        function = getattr(function, "func", getattr(type(function), "__call__", None))
-    function = getattr(function, "__func__", function)
-    names = getattr(function, "__globals__", {})
     try:
         # From Python 3.14 on, to read them may fail: a name may be there for type checkers alone.
+        if not hasattr(function, "__annotations__"):
+            function = getattr(function, "func", getattr(type(function), "__call__", None))
+        function = getattr(function, "__func__", function)
+        names = getattr(function, "__globals__", {})
         kind = _resolved(getattr(function, "__annotations__", {}).get(name), names)
         return _resolved(_item_of(kind), names) if is_batch else kind
     except Exception:
