@@ -1,5 +1,5 @@
 /** Makes plain arrays of the typed ones in data that a schema checks: schemas know lists of numbers, and bytes. */
-import { Tensor } from '../../protocol/values/tensor.js';
+import { elementCount, Tensor } from '../../protocol/values/tensor.js';
 
 /**
  * Returns the value with its typed arrays and tensors as plain ones, but for bytes: a copy as far as it differs. Leaves a value alone
@@ -20,20 +20,23 @@ function converted(value: unknown): unknown {
   const prototype: unknown = Object.getPrototypeOf(value);
   const isPlain = prototype === Object.prototype || prototype === null;
   if (isPlain) return convertedObject(value as Readonly<Record<string, unknown>>);
-  return value instanceof Tensor ? listsOf(value as Tensor) : value;
+  const hasNumbers = value instanceof Tensor && !NO_NUMBERS.has(value.datatype);
+  return hasNumbers ? listsOf(value as Tensor) : value;
 }
 
 /** Tensors whose data are no numbers: of bytes, and of halves, whose bits they are. */
 const NO_NUMBERS: ReadonlySet<unknown> = new Set(['BYTES', 'FP16', 'BF16']);
 
 /** Nested as the shape is. */
-function listsOf(tensor: Tensor): unknown {
-  if (NO_NUMBERS.has(tensor.datatype)) return tensor;
-  const [, ...inner] = tensor.shape;
-  let items = Array.from<unknown>(tensor.data);
-  for (const size of inner.reverse())
-    items = Array.from({ length: items.length / size }, (_, i) => items.slice(i * size, (i + 1) * size));
-  return tensor.shape.length === 0 ? items[0] : items;
+function listsOf({ datatype, shape, data }: Tensor): unknown {
+  let items = datatype === 'BOOL' ? Array.from(data as Uint8Array, Boolean) : Array.from<unknown>(data);
+  for (let axis = shape.length - 1; axis > 0; axis -= 1) {
+    const inner = items;
+    const size = shape[axis] as number;
+    const count = elementCount(shape.slice(0, axis));
+    items = Array.from({ length: count }, (_, i) => inner.slice(i * size, (i + 1) * size));
+  }
+  return shape.length === 0 ? items[0] : items;
 }
 
 function convertedArray(array: readonly unknown[]): readonly unknown[] {

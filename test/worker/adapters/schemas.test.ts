@@ -65,10 +65,16 @@ test('a tensor is nested lists for a schema, but one of bytes, or of halves, who
       [[[1, 2]], [[3, 4]]],
     ],
     [[0], []],
+    [
+      [2, 0, 3],
+      [[], []],
+    ],
   ] as const) {
     const data = Float32Array.from([tensor].flat(3) as number[]);
     assert.deepEqual(listsOf(new Tensor('FP32', shape, data)), { tensor });
   }
+  const flags = new Tensor('BOOL', [2], Uint8Array.of(1, 0));
+  assert.deepEqual(listsOf(flags), { tensor: [true, false] });
   for (const tensor of [
     new Tensor('BYTES', [1], [Buffer.from('a')]),
     new Tensor('FP16', [1], Uint16Array.of(0)),
