@@ -30,12 +30,15 @@ type OneOf<B extends AnyFunction> = (
   input: Parameters<B>[0] extends readonly (infer I)[] ? I : unknown,
 ) => Awaited<ReturnType<B>> extends readonly (infer O)[] ? O : unknown;
 
-/** An app's answer as the caller gets it: a stream of values for iterators, the body of a response, else the value. */
+/**
+ * An app's answer as the caller gets it: a stream of values for iterators, the body of a response, else the value. Before
+ * TypeScript 5.6 `AsyncIterable` has one parameter.
+ */
 type AnswerOf<Output> =
   Awaited<Output> extends infer O
     ? O extends Response
       ? unknown
-      : O extends AsyncIterable<infer Item, unknown, never> | Iterator<infer Item, unknown, never>
+      : O extends AsyncIterable<infer Item> | Iterator<infer Item, unknown, never>
         ? AsyncIterableIterator<Awaited<Item>>
         : O extends Error
           ? never
