@@ -2,6 +2,7 @@
  * The last lines of the server's log and of its workers' output, for the page: at most 4 MB of them. Adding one copies its
  * text and no more; it is read as lines when somebody asks.
  */
+import { setImmediate } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import { LineSplitter } from './line-splitter.js';
 import type { PrintSource, StreamName } from './prints.js';
@@ -76,8 +77,13 @@ export class RecentLines {
     });
   }
 
-  /** All that calls with this request id have printed, as far as it is still kept, with its line ends. */
-  printsOf(requestId: string): string {
+  /**
+   * All that calls with this request id have printed, as far as it is still kept, with its line ends. What was printed before
+   * an answer may be read after it, in the next turn of the event loop: so the second from now begins first.
+   */
+  async printsOf(requestId: string): Promise<string> {
+    await setImmediate();
+    await setImmediate();
     const prints = this.#entries.filter(({ printedBy }) => printedBy === requestId);
     return prints.map(({ text }) => text).join('');
   }

@@ -71,7 +71,7 @@ test('prints have the name of their stream and the call that ran', () => {
   );
 });
 
-test('the prints of a call are those under its request id, unchanged, as far as they are kept', () => {
+test('the prints of a call are those under its request id, unchanged, as far as they are kept', async () => {
   const lines = new RecentLines();
   const { running, print } = printerOf(lines);
   for (const [id, text] of [
@@ -84,12 +84,22 @@ test('the prints of a call are those under its request id, unchanged, as far as 
     print(text);
   }
   lines.addJson('{"requestId":"a","msg":"a line of the server"}');
-  assert.deepEqual(
-    ['a', 'b', 'c'].map((id) => lines.printsOf(id)),
-    ['one\n\n 50%\r100%\n', 'other\n', ''],
-  );
+  assert.deepEqual(await Promise.all(['a', 'b', 'c'].map((id) => lines.printsOf(id))), [
+    'one\n\n 50%\r100%\n',
+    'other\n',
+    '',
+  ]);
   for (let i = 0; i < LINES_KEPT; i += 1) print(`${i}\n`);
-  assert.ok(lines.printsOf('a').startsWith('0\n1\n'));
+  assert.ok((await lines.printsOf('a')).startsWith('0\n1\n'));
+});
+
+test('prints that are read in the turn after the answer of their call are there, too', async () => {
+  const lines = new RecentLines();
+  const { running, print } = printerOf(lines);
+  running.id = 'a';
+  const prints = lines.printsOf('a');
+  setImmediate(() => print('late\n'));
+  assert.equal(await prints, 'late\n');
 });
 
 test('a reader begins at the last 2,000 lines, and one that is late learns what it has missed', () => {

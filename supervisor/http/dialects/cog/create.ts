@@ -177,6 +177,6 @@ export async function readPrediction(context: RequestContext, record: JobRecord,
   const body = hasEnded(record) && record.end.result !== null ? await readResult(context, record) : null;
   const showsWords = hiddenBecause(context) === null;
   const lines = showsWords ? context.backend.page?.live.log.lines : undefined;
-  const logs = await inSlices(writeString(lines?.printsOf(record.requestId) ?? ''));
+  const logs = await inSlices(writeString((await lines?.printsOf(record.requestId)) ?? ''));
   return predictionOf(record, body, isCreator || showsWords, logs);
 }
