@@ -64,17 +64,28 @@ export class RecentLines {
 
   /** Returns a receiver for the bytes of one worker's stream. */
   of(name: StreamName, source: PrintSource): Pick<LineSplitter, 'push' | 'end'> {
-    return new LineSplitter(source.mark, true, (bytes, origin) => {
+    let running = ''; // the request id of the call that prints what has no mark
+    const splitter = new LineSplitter(source.mark, true, (bytes, origin) => {
       const text = bytes.toString(); // a copy: a part of the bytes would keep all of them
       const whose = {
         at: Date.now(),
         level: origin.level || name,
         model: source.label(),
         worker: source.worker,
-        requestId: origin.requestId || source.lastRequestId(),
+        requestId: origin.requestId || running,
       };
       this.#add(text, () => linesOf(text).map((line) => ({ ...whose, text: line })), whose.requestId);
     });
+    return {
+      push: (chunk) => {
+        const now = source.lastRequestId();
+        const isNext = now !== running && now !== '' && source.mark === '';
+        if (isNext) splitter.emitBegun(); // the unfinished line is not its own
+        running = now;
+        splitter.push(chunk);
+      },
+      end: () => splitter.end(),
+    };
   }
 
   /**

@@ -93,6 +93,20 @@ test('the prints of a call are those under its request id, unchanged, as far as 
   assert.ok((await lines.printsOf('a')).startsWith('0\n1\n'));
 });
 
+test('an unfinished line is of the call that has printed it, whoever prints next', async () => {
+  const lines = new RecentLines();
+  const { running, print } = printerOf(lines);
+  for (const [id, text] of [
+    ['a', '1\nhal'],
+    ['a', 'f of a'],
+    ['b', 'b\n'],
+  ] as const) {
+    running.id = id;
+    print(text);
+  }
+  assert.deepEqual(await Promise.all([lines.printsOf('a'), lines.printsOf('b')]), ['1\nhalf of a', 'b\n']);
+});
+
 test('prints that are read in the turn after the answer of their call are there, too', async () => {
   const lines = new RecentLines();
   const { running, print } = printerOf(lines);
