@@ -251,6 +251,17 @@ withOneRuntime(({ app }) => {
       assert.equal(status, 406);
     });
 
+    test('a body that is not valid JSON is refused by the worker, with a webhook before the mistake, too', async () => {
+      const [without, named] = await Promise.all(
+        ['{"a":1,oops', '{"webhook":"http://127.0.0.1:9","b":1,oops'].map(async (body) => {
+          const reply = await fetch(`${shared.server.url}/predictions`, { method: 'POST', body });
+          return [reply.status, (await reply.text()).replace(/\d+/g, '0')];
+        }),
+      );
+      assert.equal(without?.[0], 422);
+      assert.deepEqual(named, without);
+    });
+
     test('only who may read the words of the app may name a webhook', async () => {
       for (const prefer of [ASYNC, {}]) {
         const headers = { ...prefer, 'x-forwarded-for': '203.0.113.9' };

@@ -51,8 +51,8 @@ export function createPlan(context: RequestContext, models: Models, id: string |
 
 /** Only a job has a webhook. A body that is no object is left to the worker. */
 async function namesWebhook(body: Body): Promise<boolean> {
-  const { fields } = await inSlices(scanSlices(await inSlices(body.join()), ['webhook']));
-  return !(fields.get('webhook') ?? NULL).equals(NULL);
+  const { is, fields } = await inSlices(scanSlices(await inSlices(body.join()), ['webhook']));
+  return is === 'object' && !(fields.get('webhook') ?? NULL).equals(NULL);
 }
 
 /** The longest wait for the end of a job; null for a call that is none. */
