@@ -70,13 +70,8 @@ export function takeOut(value: unknown): TakenOut {
       return null;
     }
     if (path.length === MAX_DEPTH || !isContainer(part)) return part;
-    const keys = Object.keys(part);
-    if (keys.length > MAX_PARTS) return part;
     let rest = part;
-    for (const key of keys) {
-      // A getter is left to V8's writer: it may be slow, or return another value each time.
-      const inner: unknown = Object.getOwnPropertyDescriptor(part, key)?.value;
-      if (typeof inner !== 'object' || inner === null || key === '__proto__') continue;
+    for (const [key, inner] of objectsIn(part)) {
       if ((parts += 1) > MAX_PARTS) break;
       path.push(key);
       const innerRest = restOf(inner);
@@ -114,6 +109,24 @@ function isContainer(value: object): value is Container {
   if (Array.isArray(value)) return value.length <= MAX_PARTS;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
+}
+
+/** The objects in it, with their keys; none if it has many keys. */
+function objectsIn(container: Container): readonly (readonly [key: string, inner: object])[] {
+  const found: [string, object][] = [];
+  const add = (key: string, inner: unknown): void => {
+    if (typeof inner === 'object' && inner !== null && key !== '__proto__') found.push([key, inner]);
+  };
+  if (Array.isArray(container)) {
+    for (let i = 0; i < container.length; i += 1)
+      if (typeof container[i] === 'object') add(`${i}`, container[i]);
+    return found;
+  }
+  const keys = Object.keys(container);
+  // A getter is left to V8's writer: it may be slow, or return another value each time.
+  if (keys.length <= MAX_PARTS)
+    for (const key of keys) add(key, Object.getOwnPropertyDescriptor(container, key)?.value);
+  return found;
 }
 
 /** A copy of an array has its holes, and its other keys. */
